@@ -1,0 +1,62 @@
+import type { BoundaryStrength } from '../lifecycle/lifecycle.js';
+import type { Mount } from '../mount/mount.js';
+import type { Service } from '../service/service.js';
+
+/** How often the page may change. A change of state (ready, stopping) is shown at once. */
+const REFRESH_MS = 500;
+
+export interface StatusFacts {
+  readonly version: string;
+  readonly strength: BoundaryStrength;
+}
+
+/** Keeps `status`, `status.json` and the harnesses' info in the mount true. */
+export class StatusPage implements AsyncDisposable {
+  readonly #mount: Mount;
+  readonly #service: Service;
+  readonly #facts: StatusFacts;
+  readonly #started = new Date().toISOString();
+  readonly #timer: NodeJS.Timeout;
+  #state = 'starting';
+  #shown = '';
+
+  constructor(mount: Mount, service: Service, facts: StatusFacts) {
+    this.#mount = mount;
+    this.#service = service;
+    this.#facts = facts;
+    this.#show();
+    this.#timer = setInterval(() => this.#show(), REFRESH_MS);
+    this.#timer.unref();
+  }
+
+  set(state: 'ready' | 'stopping'): void {
+    this.#state = state;
+    this.#show();
+  }
+
+  #show(): void {
+    const { version, strength } = this.#facts;
+    const counts = this.#service.counts();
+    const status = {
+      schema: 'bridle.status/v1',
+      version,
+      state: this.#state,
+      pid: process.pid,
+      started: this.#started,
+      boundary: strength.kind,
+      weakness: strength.weakness,
+      identity: strength.birthToken,
+      ...counts,
+    };
+    const text = JSON.stringify(status);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    const { running, waiting, answered } = counts;
+    this.#mount.setStatus(`${this.#state}: ${running} running, ${waiting} waiting, ${answered} answered`, status);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,136 @@
+import { join } from 'node:path';
+import type { Change, Inode, Node } from '../native/fuse.js';
+import { type Agent, CONTROL_NAMES, type ControlName, controlText } from '../service/agents.js';
+import { agentInodes, requestInodes, sessionInodes } from './inodes.js';
+
+/** Who owns a node and when it came to be. */
+export interface Ownership {
+  readonly uid: number;
+  readonly gid: number;
+  readonly time: number;
+}
+
+export function directory(inode: Inode, owner: Ownership, mode: number): Node {
+  return { kind: 'directory', inode, mode, ...pick(owner) };
+}
+
+export function bytes(inode: Inode, owner: Ownership, text: string, mode: number): Node {
+  return { kind: 'bytes', inode, mode, ...pick(owner), bytes: Buffer.from(text) };
+}
+
+export function file(inode: Inode, owner: Ownership, path: string, mode: number): Node {
+  return { kind: 'file', inode, mode, ...pick(owner), path };
+}
+
+export function put(parent: Inode, name: string, node: Node): Change {
+  return { op: 'put', parent, name, node };
+}
+
+function pick({ uid, gid, time }: Ownership): Ownership {
+  return { uid, gid, time };
+}
+
+export function agentOwnership(agent: Agent): Ownership {
+  return { uid: agent.uid, gid: agent.gid, time: agent.created };
+}
+
+export function controlNode(agent: Agent, control: ControlName, time: number): Change {
+  const inodes = agentInodes(agent.serial);
+  const inode = { model: inodes.model, harness: inodes.harness, 'system.md': inodes.system }[control];
+  const text = Buffer.from(controlText(control, agent.controls[control]));
+  const node: Node = { kind: 'control', inode, mode: 0o600, ...agentOwnership(agent), time, bytes: text };
+  return put(inodes.directory, control, node);
+}
+
+/** `agents/<a>/` with its controls, inbox, outbox and sessions. */
+export function agentNodes(stateDir: string, agents: Inode, agent: Agent): Change[] {
+  const inodes = agentInodes(agent.serial);
+  const owner = agentOwnership(agent);
+  const inbox: Node = {
+    kind: 'inbox',
+    inode: inodes.inbox,
+    mode: 0o700,
+    ...owner,
+    path: join(stateDir, 'agents', agent.name, 'inbox'),
+  };
+  return [
+    put(agents, agent.name, directory(inodes.directory, owner, 0o700)),
+    ...CONTROL_NAMES.map((control) => controlNode(agent, control, agent.created)),
+    put(inodes.directory, 'inbox', inbox),
+    put(inodes.directory, 'outbox', directory(inodes.outbox, owner, 0o500)),
+    put(inodes.directory, 'sessions', directory(inodes.sessions, owner, 0o500)),
+  ];
+}
+
+const SESSION_FILES = {
+  messages: 'messages.jsonl',
+  events: 'events.jsonl',
+  latest: 'latest.md',
+  state: 'state',
+  cwd: 'cwd',
+  meta: 'meta.json',
+} as const;
+
+/** `sessions/<s>/`. */
+export function sessionNodes(
+  stateDir: string,
+  agent: Agent,
+  session: { name: string; serial: number; created: number },
+): Change[] {
+  const inodes = sessionInodes(session.serial);
+  const owner = { ...agentOwnership(agent), time: session.created };
+  const base = join(stateDir, 'agents', agent.name, 'sessions', session.name);
+  const files = Object.entries(SESSION_FILES) as [keyof typeof SESSION_FILES, string][];
+  return [
+    put(agentInodes(agent.serial).sessions, session.name, directory(inodes.directory, owner, 0o500)),
+    ...files.map(([key, name]) => put(inodes.directory, name, file(inodes[key], owner, join(base, name), 0o400))),
+    put(inodes.directory, 'runs', directory(inodes.runs, owner, 0o500)),
+  ];
+}
+
+export interface RunPlace {
+  readonly serial: number;
+  readonly id: string;
+  readonly run: string;
+  readonly session: { readonly name: string; readonly serial: number; readonly created: number };
+}
+
+/** `sessions/<s>/runs/<r>/` and the outbox files of a request that has begun. */
+export function runNodes(stateDir: string, agent: Agent, place: RunPlace, routed: boolean): Change[] {
+  const inodes = requestInodes(place.serial);
+  const owner = { ...agentOwnership(agent), time: place.session.created };
+  const { run, outbox } = backing(stateDir, agent, place);
+  const outboxInode = agentInodes(agent.serial).outbox;
+  const changes = [
+    put(sessionInodes(place.session.serial).runs, place.run, directory(inodes.run, owner, 0o500)),
+    put(inodes.run, 'state', file(inodes.state, owner, `${run}/state`, 0o400)),
+    put(outboxInode, `${place.id}.events.jsonl`, file(inodes.outboxEvents, owner, `${outbox}.events.jsonl`, 0o400)),
+  ];
+  if (!routed) return changes;
+  return [
+    ...changes,
+    put(inodes.run, 'route.json', file(inodes.route, owner, `${run}/route.json`, 0o400)),
+    put(outboxInode, `${place.id}.route.json`, file(inodes.outboxRoute, owner, `${outbox}.route.json`, 0o400)),
+  ];
+}
+
+/** What appears when the run has ended. */
+export function responseNodes(stateDir: string, agent: Agent, place: RunPlace): Change[] {
+  const inodes = requestInodes(place.serial);
+  const owner = { ...agentOwnership(agent), time: place.session.created };
+  const { run, outbox } = backing(stateDir, agent, place);
+  const outboxInode = agentInodes(agent.serial).outbox;
+  return [
+    put(inodes.run, 'terminal.json', file(inodes.terminal, owner, `${run}/terminal.json`, 0o400)),
+    put(outboxInode, `${place.id}.resp.json`, file(inodes.response, owner, `${outbox}.resp.json`, 0o400)),
+  ];
+}
+
+/** Where the files of a run lie in the state directory: its own directory, and the stem of its outbox files. */
+function backing(stateDir: string, agent: Agent, place: RunPlace): { run: string; outbox: string } {
+  const home = join(stateDir, 'agents', agent.name);
+  return {
+    run: join(home, 'sessions', place.session.name, 'runs', place.run),
+    outbox: join(home, 'outbox', place.id),
+  };
+}

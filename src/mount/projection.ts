@@ -1,0 +1,206 @@
+import { mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BridleError } from '../contract/errors.js';
+import { REQUEST_SUFFIX, requestIdOf } from '../contract/names.js';
+import type { Response } from '../contract/terminal.js';
+import type { Change, FuseSession, Inode } from '../native/fuse.js';
+import type { Queue, QueueEntry } from '../queue/queue.js';
+import type { Agent, Agents, ControlName } from '../service/agents.js';
+import type { RunRecord } from '../service/run-record.js';
+import { outboxTarget } from '../service/run-record.js';
+import type { ServiceObserver } from '../service/service.js';
+import type { SessionIndexRow } from '../sessions/session-index.js';
+import type { SessionStore } from '../sessions/session-store.js';
+import { agentInodes, ROOT, requestInodes, sessionInodes } from './inodes.js';
+import {
+  agentNodes,
+  agentOwnership,
+  bytes,
+  controlNode,
+  put,
+  type RunPlace,
+  responseNodes,
+  runNodes,
+  sessionNodes,
+} from './nodes.js';
+
+/** The newest refusals of an agent that its outbox shows; an older one makes room. */
+const MAX_REFUSALS = 256;
+
+export interface ProjectionDeps {
+  readonly stateDir: string;
+  readonly agents: Agents;
+  readonly queue: Queue;
+  readonly sessions: SessionStore;
+  readonly nextSerial: () => number;
+}
+
+/**
+ * Keeps the node table equal to the durable state: built once at start, then changed with every notice of the service.
+ * It holds no history of its own; all but refusals is rebuilt from the state directory.
+ */
+export class Projection implements ServiceObserver {
+  readonly #deps: ProjectionDeps;
+  #session: FuseSession | undefined;
+  #pending: Change[] = [];
+  readonly #targets = new Map<string, Inode>();
+  readonly #sessions = new Set<number>();
+  readonly #refusals = new Map<string, Map<string, Inode>>();
+  readonly #byInode = new Map<Inode, { agent: string; part: 'inbox' | ControlName }>();
+
+  constructor(deps: ProjectionDeps) {
+    this.#deps = deps;
+  }
+
+  /** The tree as it stands: call once, before attach(). */
+  async build(): Promise<void> {
+    for (const agent of this.#deps.agents.all()) {
+      this.#prepareAgent(agent);
+      this.#add(agentNodes(this.#deps.stateDir, ROOT.agents, agent));
+      const sessions = await this.#deps.sessions.list(agent.name);
+      for (const session of sessions) this.#addSession(agent, session);
+      const outbox = new Set(readdirSync(join(this.#deps.stateDir, 'agents', agent.name, 'outbox')));
+      const byName = new Map(sessions.map((session) => [session.name, session]));
+      for (const entry of this.#deps.queue.entries(agent.name)) this.#addRequest(agent, entry, byName, outbox);
+    }
+  }
+
+  /** From here on changes go to the mount. */
+  attach(session: FuseSession): void {
+    this.#session = session;
+    this.#flush();
+  }
+
+  /** What an inode that JavaScript is asked about stands for. */
+  find(inode: Inode): { agent: string; part: 'inbox' | ControlName } | undefined {
+    return this.#byInode.get(inode);
+  }
+
+  publish(changes: readonly Change[]): void {
+    this.#add(changes);
+    this.#flush();
+  }
+
+  /** Backing files that changed: what the kernel holds of them is stale. */
+  touched(targets: ReadonlySet<string>): void {
+    for (const target of targets) {
+      const inode = this.#targets.get(target);
+      if (inode !== undefined) this.#pending.push({ op: 'touch', inode });
+    }
+    this.#flush();
+  }
+
+  agentCreated(agent: Agent): void {
+    this.#prepareAgent(agent);
+    this.publish(agentNodes(this.#deps.stateDir, ROOT.agents, agent));
+  }
+
+  controlChanged(agent: Agent, control: ControlName): void {
+    this.publish([controlNode(agent, control, Date.now())]);
+  }
+
+  runStarted(record: RunRecord): void {
+    const agent = this.#deps.agents.get(record.request.agent);
+    if (agent === undefined) return;
+    this.#addSession(agent, record.session);
+    this.#add(runNodes(this.#deps.stateDir, agent, placeOf(record), record.route !== undefined));
+    this.#dropRefusal(agent, record.request.id);
+    this.#flush();
+  }
+
+  responded(record: RunRecord, _response: Response): void {
+    const { agent: name, id } = record.request;
+    const agent = this.#deps.agents.get(name);
+    if (agent === undefined) return;
+    this.#add(responseNodes(this.#deps.stateDir, agent, placeOf(record)));
+    this.settled(name, `${id}${REQUEST_SUFFIX}`);
+    this.#targets.delete(outboxTarget(name, id, 'events.jsonl'));
+  }
+
+  /** The request has its answer: its file leaves the inbox. */
+  settled(agentName: string, fileName: string): void {
+    const agent = this.#deps.agents.get(agentName);
+    if (agent === undefined) return;
+    this.publish([{ op: 'consume', parent: agentInodes(agent.serial).inbox, name: fileName }]);
+  }
+
+  /** Shows why a request was refused, until it is accepted, or MAX_REFUSALS newer ones came, or the daemon restarts. */
+  refused(agentName: string, fileName: string, error: BridleError): void {
+    const agent = this.#deps.agents.get(agentName);
+    const id = requestIdOf(fileName);
+    if (agent === undefined || id === undefined) return;
+    const refusals = this.#refusals.get(agentName) ?? new Map<string, Inode>();
+    this.#refusals.set(agentName, refusals);
+    const inode = refusals.get(id) ?? requestInodes(this.#deps.nextSerial()).error;
+    const oldest = refusals.keys().next().value;
+    if (oldest !== undefined && refusals.size >= MAX_REFUSALS && !refusals.has(id)) this.#dropRefusal(agent, oldest);
+    refusals.set(id, inode);
+    const text = `${JSON.stringify({ schema: 'bridle.error/v1', id, ...error.toBody() })}\n`;
+    const owner = { ...agentOwnership(agent), time: Date.now() };
+    this.publish([put(agentInodes(agent.serial).outbox, `${id}.error.json`, bytes(inode, owner, text, 0o400))]);
+  }
+
+  #dropRefusal(agent: Agent, id: string): void {
+    if (!this.#refusals.get(agent.name)?.delete(id)) return;
+    this.#pending.push({ op: 'remove', parent: agentInodes(agent.serial).outbox, name: `${id}.error.json` });
+  }
+
+  /** Backing directories, and the inbox cleared of what was answered before a crash could clear it. */
+  #prepareAgent(agent: Agent): void {
+    const home = join(this.#deps.stateDir, 'agents', agent.name);
+    const inbox = join(home, 'inbox');
+    mkdirSync(inbox, { recursive: true, mode: 0o700 });
+    mkdirSync(join(home, 'outbox'), { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(inbox)) {
+      const id = requestIdOf(name);
+      if (id === undefined) continue;
+      const entry = this.#deps.queue.get(agent.name, id);
+      if (entry === undefined || entry.state === 'finished') unlinkSync(join(inbox, name));
+    }
+    const inodes = agentInodes(agent.serial);
+    this.#byInode.set(inodes.inbox, { agent: agent.name, part: 'inbox' });
+    this.#byInode.set(inodes.model, { agent: agent.name, part: 'model' });
+    this.#byInode.set(inodes.harness, { agent: agent.name, part: 'harness' });
+    this.#byInode.set(inodes.system, { agent: agent.name, part: 'system.md' });
+  }
+
+  #addSession(agent: Agent, session: { name: string; serial: number; created: number }): void {
+    if (this.#sessions.has(session.serial)) return;
+    this.#sessions.add(session.serial);
+    this.#add(sessionNodes(this.#deps.stateDir, agent, session));
+    const inodes = sessionInodes(session.serial);
+    const base = `agents/${agent.name}/sessions/${session.name}`;
+    this.#targets.set(`${base}/events.jsonl`, inodes.events);
+    this.#targets.set(`${base}/messages.jsonl`, inodes.messages);
+  }
+
+  #addRequest(
+    agent: Agent,
+    entry: QueueEntry,
+    sessions: ReadonlyMap<string, SessionIndexRow>,
+    outbox: ReadonlySet<string>,
+  ): void {
+    if (entry.state === 'waiting') return;
+    const { serial, id, place } = entry;
+    const session = sessions.get(place.session);
+    if (session === undefined) return;
+    const runPlace = { serial, id, run: place.run, session };
+    this.#add(runNodes(this.#deps.stateDir, agent, runPlace, outbox.has(`${id}.route.json`)));
+    if (outbox.has(`${id}.resp.json`)) this.#add(responseNodes(this.#deps.stateDir, agent, runPlace));
+  }
+
+  #add(changes: readonly Change[]): void {
+    for (const change of changes) this.#pending.push(change);
+  }
+
+  #flush(): void {
+    if (this.#session === undefined || this.#pending.length === 0) return;
+    this.#session.publish(this.#pending);
+    this.#pending = [];
+  }
+}
+
+function placeOf(record: RunRecord): RunPlace {
+  const { serial, id } = record.request;
+  return { serial, id, run: record.run, session: record.session };
+}

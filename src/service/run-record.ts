@@ -1,0 +1,132 @@
+import type { AuditFact } from '../audit/audit-row.js';
+import type { EventBody, HarnessEvent } from '../contract/events.js';
+import type { RouteDecision } from '../contract/route.js';
+import type { Response, Terminal } from '../contract/terminal.js';
+import type { Journal } from '../durable/journal.js';
+import type { AcceptedRequest, Queue } from '../queue/queue.js';
+import type { Session } from '../sessions/session.js';
+
+/** Name of the run of a request: derived from the serial they share, so it is the same after a crash. */
+export function runName(serial: number): string {
+  return `r-${serial.toString(36)}`;
+}
+
+/** The session a request belongs to: the one it names, else one of its own. */
+export function sessionName(entry: AcceptedRequest): string {
+  return entry.request.session ?? `s-${entry.serial.toString(36)}`;
+}
+
+export function outboxTarget(agent: string, id: string, kind: 'resp.json' | 'route.json' | 'events.jsonl'): string {
+  return `agents/${agent}/outbox/${id}.${kind}`;
+}
+
+/** The audit row of an answer. It stands before the row that ends the request in the queue. */
+export function answeredFact(record: RunRecord, { outcome, cause }: Terminal): AuditFact {
+  const { request, session, run } = record;
+  const place = { agent: request.agent, request: request.id, session: session.name, run };
+  return { type: 'request.answered', ...place, outcome, cause };
+}
+
+/** The audit row of an acceptance. */
+export function acceptedFact({ agent, id, uid, pid, digest }: AcceptedRequest): AuditFact {
+  return { type: 'request.accepted', agent, request: id, uid, pid, digest };
+}
+
+/**
+ * Everything that is written down about one run, in its session, its outbox and the queue. All of it goes through the
+ * one journal in the order of the calls, so after a crash a prefix of it is there.
+ */
+export class RunRecord {
+  readonly request: AcceptedRequest;
+  readonly session: Session;
+  readonly run: string;
+  readonly #journal: Journal;
+  readonly #queue: Queue;
+  readonly #outbox: readonly string[];
+  #route: RouteDecision | undefined;
+  #startedAt = Date.now();
+
+  constructor(request: AcceptedRequest, session: Session, journal: Journal, queue: Queue) {
+    this.request = request;
+    this.session = session;
+    this.run = runName(request.serial);
+    this.#journal = journal;
+    this.#queue = queue;
+    this.#outbox = [outboxTarget(request.agent, request.id, 'events.jsonl')];
+  }
+
+  get durationMs(): number {
+    return Date.now() - this.#startedAt;
+  }
+
+  get route(): RouteDecision | undefined {
+    return this.#route;
+  }
+
+  /** Recovery: the route that the run had taken before its daemon died. */
+  recallRoute(route: RouteDecision): void {
+    this.#route = route;
+  }
+
+  /** The run has its session and may begin. */
+  begun(): void {
+    const { agent, id, uid, digest } = this.request;
+    this.#startedAt = Date.now();
+    this.#queue.start(agent, id, { session: this.session.name, run: this.run });
+    this.session.setState('active');
+    this.session.writeRun(this.run, 'state', 'active\n');
+    this.#append({ type: 'run.accepted', request: id, uid, digest });
+  }
+
+  routed(route: RouteDecision): void {
+    this.#route = route;
+    const text = `${JSON.stringify(route)}\n`;
+    this.session.writeRun(this.run, 'route.json', text);
+    this.#journal.put(outboxTarget(this.request.agent, this.request.id, 'route.json'), text);
+    this.#append({ type: 'run.routed', route });
+  }
+
+  started(prompt: string): void {
+    this.session.appendMessage(this.run, 'user', prompt);
+    this.#append({ type: 'run.started', harness: this.#route?.harness ?? '' });
+  }
+
+  event(event: Exclude<HarnessEvent, { type: 'final' }>): void {
+    this.#append(event);
+  }
+
+  /** The one terminal fact. The answer text stands before it, so that a terminal row means that all is there. */
+  terminal(terminal: Terminal): void {
+    if (terminal.text !== '') this.session.appendMessage(this.run, 'assistant', terminal.text);
+    this.#append({ type: 'run.terminal', terminal });
+  }
+
+  /** What follows from the terminal fact; recovery repeats it when a crash came between. */
+  respond(terminal: Terminal, finishedAt: string): Response {
+    const { agent, id } = this.request;
+    const response: Response = {
+      schema: 'bridle.response/v1',
+      id,
+      agent,
+      session: this.session.name,
+      run: this.run,
+      harness: this.#route?.harness ?? null,
+      model: this.#route?.model ?? null,
+      acceptedAt: this.request.ts,
+      finishedAt,
+      metadata: this.request.request.metadata ?? {},
+      ...terminal,
+    };
+    const { outcome, cause, stage } = terminal;
+    this.session.writeRun(this.run, 'terminal.json', `${JSON.stringify(terminal)}\n`);
+    this.session.writeRun(this.run, 'state', `${outcome}\n`);
+    this.session.setState(outcome === 'success' ? 'idle' : 'error');
+    this.#journal.put(outboxTarget(agent, id, 'resp.json'), `${JSON.stringify(response)}\n`);
+    this.#queue.finish(agent, id, { outcome, cause, stage });
+    return response;
+  }
+
+  #append(body: EventBody): void {
+    this.session.appendEvent(this.run, body, this.#outbox);
+  }
+}
