@@ -1,0 +1,27 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bridle {
+
+/// Content of a small file of procfs or cgroupfs, at most 1 MiB; nothing when it cannot be read.
+std::optional<std::string> read_small_file(const std::string& path);
+
+/// Fields of /proc/<pid>/stat that identify a process.
+struct ProcessStat {
+  std::string command;
+  char state = '?';
+  pid_t parent = 0;
+  std::string start_time;
+};
+
+std::optional<ProcessStat> read_process_stat(pid_t pid);
+
+/// Process ids of the children of every thread of a process.
+std::vector<pid_t> children_of(pid_t pid);
+
+}  // namespace bridle

@@ -1,0 +1,84 @@
+#include "cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace bridle::supervisor {
+namespace {
+
+/// Deeper trees than this are left to the next attempt, which finds them shorter.
+constexpr int max_depth = 64;
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const noexcept { closedir(directory); }
+};
+
+bool write_text(int directory, const char* name, std::string_view text) {
+  const UniqueFd fd(openat(directory, name, O_WRONLY | O_CLOEXEC));
+  return fd && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+void remove_below(int parent, int depth) {
+  if (depth > max_depth) return;
+  const int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy < 0) return;
+  const std::unique_ptr<DIR, CloseDirectory> entries(fdopendir(copy));
+  if (!entries) {
+    close(copy);
+    return;
+  }
+  while (const dirent* entry = readdir(entries.get())) {
+    const std::string_view name = entry->d_name;
+    if (entry->d_type != DT_DIR || name == "." || name == "..") continue;
+    const UniqueFd child(openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (child) remove_below(child.get(), depth + 1);
+    unlinkat(parent, entry->d_name, AT_REMOVEDIR);
+  }
+}
+
+}  // namespace
+
+Cgroup::Cgroup(std::string path, UniqueFd directory, std::uint64_t inode)
+    : path_(std::move(path)), directory_(std::move(directory)), inode_(inode) {}
+
+std::optional<Cgroup> Cgroup::make(const std::string& path) {
+  if (mkdir(path.c_str(), 0755) != 0) return std::nullopt;
+  UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat info {};
+  if (!directory || fstat(directory.get(), &info) != 0) {
+    rmdir(path.c_str());
+    return std::nullopt;
+  }
+  return Cgroup(path, std::move(directory), info.st_ino);
+}
+
+bool Cgroup::adopt(int pid) const { return write_text(directory_.get(), "cgroup.procs", std::to_string(pid)); }
+
+void Cgroup::kill() const { write_text(directory_.get(), "cgroup.kill", "1"); }
+
+bool Cgroup::populated() const {
+  const UniqueFd fd(openat(directory_.get(), "cgroup.events", O_RDONLY | O_CLOEXEC));
+  // A cgroup that somebody removed holds nothing.
+  if (!fd) return errno != ENOENT;
+  std::array<char, 256> buffer{};
+  const ssize_t size = read(fd.get(), buffer.data(), buffer.size());
+  if (size < 0) return errno != ENODEV;
+  return std::string_view(buffer.data(), static_cast<std::size_t>(size)).find("populated 0") == std::string_view::npos;
+}
+
+bool Cgroup::remove() const {
+  if (rmdir(path_.c_str()) == 0 || errno == ENOENT) return true;
+  remove_below(directory_.get(), 0);
+  return rmdir(path_.c_str()) == 0 || errno == ENOENT;
+}
+
+}  // namespace bridle::supervisor
