@@ -1,0 +1,43 @@
+// A daemon of the benchmark's own: separate process, fresh state below build/ (a real disk, unlike a tmpfs).
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const START_LIMIT_MS = 20_000;
+
+/** @returns {Promise<{ directory: string, mount: string, pid: number, stop: () => Promise<void> }>} */
+export async function startDaemon() {
+  await mkdir(join(ROOT, 'build'), { recursive: true });
+  const directory = await mkdtemp(join(ROOT, 'build', 'bench-'));
+  const mount = join(directory, 'mount');
+  const words = [join(ROOT, 'dist/cli/main.js'), 'daemon', '--mount', mount, '--state', join(directory, 'state')];
+  const env = { ...process.env, BRIDLE_LOG: 'warn', XDG_CONFIG_HOME: directory };
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'inherit'], env });
+  const exited = once(child, 'exit');
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await exited;
+    await rm(directory, { recursive: true, force: true });
+  };
+  for (const limit = performance.now() + START_LIMIT_MS; ; await sleep(20)) {
+    if (await answers(mount)) break;
+    if (child.exitCode !== null || performance.now() > limit) {
+      await stop();
+      throw new Error('the daemon did not start');
+    }
+  }
+  return { directory, mount, pid: child.pid, stop };
+}
+
+async function answers(mount) {
+  try {
+    await readFile(join(mount, 'version'));
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,61 @@
+import { access, constants } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { defaultPaths } from '../../daemon/paths.js';
+import { createHarnesses } from '../../harnesses/registry.js';
+import { findMount } from '../client/find-mount.js';
+import type { Check, Finding } from './check.js';
+
+/** State directory, running daemon, and the programs of the harnesses. */
+export function daemonChecks(env: NodeJS.ProcessEnv, mount: string | undefined): Check[] {
+  return [
+    {
+      code: 'STATE_WRITABLE',
+      required: true,
+      meaning: 'The daemon keeps everything it must not lose in its state directory.',
+      look: () => stateWritable(defaultPaths(env).state),
+    },
+    {
+      code: 'DAEMON',
+      required: false,
+      meaning: 'No daemon serves the mount: requests cannot be handed in.',
+      look: async () => {
+        try {
+          return { ok: true, found: await findMount(mount, env) };
+        } catch (error) {
+          return { ok: false, found: (error as Error).message, fix: 'bridle daemon' };
+        }
+      },
+    },
+    ...harnessChecks(env),
+  ];
+}
+
+function harnessChecks(env: NodeJS.ProcessEnv): Check[] {
+  const harnesses = createHarnesses({ path: env['PATH'] ?? '', env: definedOf(env) });
+  return [...harnesses].map(([name, harness]) => ({
+    code: `HARNESS_${name.toUpperCase().replaceAll('-', '_')}`,
+    required: false,
+    meaning: `Requests cannot go to ${name}.`,
+    look: async () => {
+      const { healthy, reason } = await harness.healthCheck();
+      return { ok: healthy, found: healthy ? (harness.info().program ?? 'built in') : (reason ?? 'not healthy') };
+    },
+  }));
+}
+
+function definedOf(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined));
+}
+
+/** Looks at the directory itself, or at the nearest one above that exists: the daemon makes the rest. */
+async function stateWritable(state: string): Promise<Finding> {
+  for (let directory = state; ; directory = dirname(directory)) {
+    try {
+      await access(directory, constants.W_OK | constants.X_OK);
+      return { ok: true, found: state };
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'ENOENT' || directory === '/') return { ok: false, found: `${directory}: ${code}` };
+    }
+  }
+}

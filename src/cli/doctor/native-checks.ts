@@ -1,0 +1,90 @@
+import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Check, Finding } from './check.js';
+
+/** A mount that has not answered for this long does not count as answering. */
+const ANSWER_LIMIT_MS = 2000;
+
+/** What only the native part can tell: whether it loads, containment, mounts. */
+export function nativeChecks(): Check[] {
+  return [
+    {
+      code: 'NATIVE_ADDON',
+      required: true,
+      meaning: 'The native part or libfuse 3 is missing: nothing can be mounted or started.',
+      look: () => guarded(nativeAddon),
+    },
+    {
+      code: 'PIDFS',
+      required: false,
+      meaning:
+        'This kernel (before 6.9) names processes by their start time only, which a fast reuse of a PID can repeat.',
+      look: () =>
+        guarded(async () => {
+          const { probeContainment } = await import('../../native/process.js');
+          const { pidfs } = probeContainment();
+          return { ok: pidfs, found: pidfs ? 'pidfs' : 'start times' };
+        }),
+    },
+    {
+      code: 'CGROUP_DELEGATION',
+      required: false,
+      meaning: 'Runs are contained without a cgroup: a subreaper finds their processes, which is slower and weaker.',
+      look: () =>
+        guarded(async () => {
+          const { probeContainment } = await import('../../native/process.js');
+          const { cgroupRoot } = probeContainment();
+          if (cgroupRoot !== null) return { ok: true, found: cgroupRoot };
+          return {
+            ok: false,
+            found: 'no cgroup v2 that we may divide',
+            fix: 'systemd-run --user --scope -p Delegate=yes bridle daemon',
+          };
+        }),
+    },
+    {
+      code: 'STALE_MOUNT',
+      required: false,
+      meaning: 'A daemon that was killed left its mount; the next `bridle daemon` on the same place removes it.',
+      look: () => guarded(staleMounts),
+    },
+  ];
+}
+
+async function guarded(look: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await look();
+  } catch (error) {
+    return { ok: false, found: (error as Error).message.split('\n')[0] ?? 'unknown error' };
+  }
+}
+
+async function nativeAddon(): Promise<Finding> {
+  await import('../../native/addon.js');
+  // The loaded library's file name ends in its version: libfuse3.so.3.14.0.
+  const maps = await readFile('/proc/self/maps', 'utf8');
+  const library = /\S*\/libfuse3\.so\.\S+/.exec(maps)?.[0];
+  return { ok: true, found: library === undefined ? 'loaded' : basename(library) };
+}
+
+async function staleMounts(): Promise<Finding> {
+  const { listFuseMounts } = await import('../../native/fuse.js');
+  const ours = listFuseMounts().filter((mount) => mount.type === 'fuse.bridle');
+  const stale: string[] = [];
+  for (const { mountpoint } of ours) {
+    if (!(await answers(mountpoint))) stale.push(mountpoint);
+  }
+  if (stale.length === 0) return { ok: true, found: `${ours.length} living, none stale` };
+  const command = process.getuid?.() === 0 ? 'umount -l' : 'fusermount3 -uz';
+  return { ok: false, found: stale.join(' '), fix: stale.map((path) => `${command} '${path}'`).join('; ') };
+}
+
+async function answers(mountpoint: string): Promise<boolean> {
+  const late = sleep(ANSWER_LIMIT_MS, false, { ref: false });
+  const stated = stat(mountpoint).then(
+    () => true,
+    () => false,
+  );
+  return await Promise.race([stated, late]);
+}

@@ -1,0 +1,71 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { machine } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { project } from '../../setup/project-copy.js';
+import { type ProgramOutcome, runProgram } from '../../setup/run-program.js';
+
+const DEADLINE_MS = 900_000;
+
+const vitest = join(project, 'node_modules/vitest/vitest.mjs');
+
+async function build(sanitizers: string, folder: string): Promise<void> {
+  const flags = ['-DCMAKE_BUILD_TYPE=Debug', `-DBRIDLE_SANITIZE=${sanitizers}`];
+  for (const args of [
+    ['-S', project, '-B', folder, ...flags],
+    ['--build', folder, '--parallel', '2'],
+  ]) {
+    const outcome = await runProgram('cmake', args);
+    expect(outcome, outcome.stdout + outcome.stderr).toMatchObject({ code: 0 });
+  }
+}
+
+/** Runs the native tests of the default set against the build in `folder`, the sanitizer's library loaded first. */
+async function runNativeTests(folder: string, library: string, env: NodeJS.ProcessEnv): Promise<ProgramOutcome> {
+  const { stdout } = await runProgram('g++', [`-print-file-name=${library}`]);
+  // Without randomised addresses, which older runtimes of ThreadSanitizer cannot place their shadow memory in.
+  const command = ['--addr-no-randomize', machine(), process.execPath, vitest, 'run', '--project=default'];
+  return runProgram('setarch', [...command, 'test/native-fuse', 'test/lifecycle'], {
+    cwd: project,
+    env: { ...process.env, ...env, BRIDLE_NATIVE_DIR: join(folder, 'Debug'), LD_PRELOAD: stdout.trim() },
+  });
+}
+
+/** Reports that name code of ours; those about Node.js alone are not our business. */
+function reports(logs: string): string[] {
+  return readdirSync(logs)
+    .map((file) => readFileSync(join(logs, file), 'utf8'))
+    .flatMap((text) => text.split(/^={18}$/m))
+    .filter((report) => /bridle|native\//.test(report));
+}
+
+function emptyFolder(name: string): string {
+  const folder = join(project, 'build/full', name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true, mode: 0o777 });
+  return folder;
+}
+
+it('SU-16 with AddressSanitizer and UndefinedBehaviorSanitizer', { timeout: DEADLINE_MS }, async () => {
+  const folder = join(project, 'build/sanitize-address');
+  await build('address,undefined', folder);
+  const logs = emptyFolder('asan-logs');
+  const outcome = await runNativeTests(folder, 'libasan.so', {
+    // The shell programs that the tests start are leaky and none of ours.
+    ASAN_OPTIONS: `detect_leaks=0:log_path=${logs}/report:detect_stack_use_after_return=1`,
+    UBSAN_OPTIONS: `print_stacktrace=1:halt_on_error=1:log_path=${logs}/report`,
+  });
+  expect(reports(logs)).toEqual([]);
+  expect(outcome, outcome.stdout + outcome.stderr).toMatchObject({ code: 0 });
+});
+
+it('SU-16 with ThreadSanitizer', { timeout: DEADLINE_MS }, async () => {
+  const folder = join(project, 'build/sanitize-thread');
+  await build('thread', folder);
+  const logs = emptyFolder('tsan-logs');
+  const outcome = await runNativeTests(folder, 'libtsan.so', {
+    TSAN_OPTIONS: `exitcode=0:log_path=${logs}/report:second_deadlock_stack=1`,
+  });
+  expect(reports(logs)).toEqual([]);
+  expect(outcome, outcome.stdout + outcome.stderr).toMatchObject({ code: 0 });
+});

@@ -1,0 +1,250 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { ProcessIdentity } from '../../src/contract/identity.js';
+import { type LeaseRecord, newRecord } from '../../src/lifecycle/lease-record.js';
+import { identify } from '../../src/native/identity.js';
+import { probeContainment, signalProcess } from '../../src/native/process.js';
+import { until } from '../support/until.js';
+import { FakeDaemon } from './fake-daemon.js';
+import { BOUNDARIES, canMakeCgroups, isAlive, OPERATION, SIGKILL, STUBBORN, untilGone, World } from './support.js';
+
+const LEASE = '0123456789abcdef'.repeat(2);
+
+/** A process that no lease ever owned. */
+class Stranger implements AsyncDisposable {
+  readonly #process: ChildProcess = spawn('/bin/sleep', ['600'], { stdio: 'ignore' });
+  readonly #exit = once(this.#process, 'exit');
+
+  get identity(): ProcessIdentity {
+    const identity = identify(this.#process.pid ?? 0);
+    if (!identity) throw new Error('the stranger is gone');
+    return identity;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.#exit;
+  }
+}
+
+async function deadIdentity(): Promise<ProcessIdentity> {
+  const stranger = new Stranger();
+  const { identity } = stranger;
+  await stranger[Symbol.asyncDispose]();
+  return identity;
+}
+
+function withOtherToken(identity: ProcessIdentity): ProcessIdentity {
+  return { ...identity, token: `${identity.token}1` };
+}
+
+async function recordOf(change: Partial<LeaseRecord> = {}): Promise<LeaseRecord> {
+  const [owner, supervisor, child] = await Promise.all([deadIdentity(), deadIdentity(), deadIdentity()]);
+  return { ...newRecord(LEASE, OPERATION, { owner, supervisor, child }, { kind: 'subreaper' }), ...change };
+}
+
+describe('recovery', () => {
+  it('LC-40 empties the cgroup that daemon and supervisor left', async () => {
+    expect(canMakeCgroups, 'this test needs cgroup version 2').toBe(true);
+    await using daemon = await FakeDaemon.start(STUBBORN, {});
+    const child = await daemon.identityOf('child');
+    const grandchild = await daemon.identityOf('grandchild');
+    await daemon.kill({ supervisor: true });
+    await untilGone(child);
+    expect(isAlive(grandchild)).toBe(true);
+    expect(await daemon.recover()).toMatchObject([{ id: daemon.record.id, outcome: 'completed', evidence: [] }]);
+    expect(isAlive(grandchild)).toBe(false);
+    expect(existsSync(daemon.recordPath())).toBe(false);
+    const { boundary } = daemon.record;
+    expect(boundary.kind === 'cgroup+subreaper' && existsSync(boundary.cgroup.path)).toBe(false);
+  });
+
+  it('LC-40 says so when nobody can tell what is left', async () => {
+    await using daemon = await FakeDaemon.start(STUBBORN, { cgroup: false });
+    const child = await daemon.identityOf('child');
+    const grandchild = await daemon.identityOf('grandchild');
+    await daemon.kill({ supervisor: true });
+    const [recovered] = await daemon.recover();
+    expect(recovered).toMatchObject({ outcome: 'recovery_blocked', evidence: [{ kind: 'boundary_indeterminate' }] });
+    expect(isAlive(child)).toBe(false);
+    expect(isAlive(grandchild)).toBe(true);
+    expect(JSON.parse(readFileSync(daemon.recordPath(), 'utf8'))).toMatchObject({
+      state: 'recovery_blocked',
+      revision: 2,
+    });
+  });
+
+  it.each(BOUNDARIES)('LC-41 waits for a supervisor that still cleans up, $name', async ({ cgroup }) => {
+    // The long grace keeps the supervisor busy while recovery begins.
+    await using daemon = await FakeDaemon.start(STUBBORN, { cgroup, graceMs: 1500 });
+    const processes = [
+      await daemon.identityOf('child'),
+      await daemon.identityOf('grandchild'),
+      daemon.record.supervisor,
+    ];
+    await daemon.kill({ supervisor: false });
+    expect(isAlive(daemon.record.supervisor)).toBe(true);
+    expect(await daemon.recover({ graceMs: 1500 })).toMatchObject([{ outcome: 'completed' }]);
+    expect(processes.filter(isAlive)).toEqual([]);
+    expect(existsSync(daemon.recordPath())).toBe(false);
+    expect(existsSync(join(daemon.directory, 'witness', daemon.record.id))).toBe(false);
+  });
+
+  it.each(['child', 'supervisor'] as const)('LC-42 never signals a stranger in the place of the %s', async (role) => {
+    await using stranger = new Stranger();
+    await using world = new World();
+    const record = await recordOf({ [role]: withOtherToken(stranger.identity) });
+    await world.store.put(record);
+    const [recovered] = await world.lifecycle.recover();
+    expect(recovered?.outcome).toBe('recovery_blocked');
+    expect(recovered?.evidence).toContainEqual(expect.objectContaining({ kind: 'identity_mismatch' }));
+    expect(isAlive(stranger.identity)).toBe(true);
+    expect(world.store.only()).toMatchObject({ state: 'recovery_blocked', revision: 2 });
+    // Nor later.
+    expect(await world.lifecycle.recover()).toMatchObject([{ outcome: 'recovery_blocked' }]);
+    expect(isAlive(stranger.identity)).toBe(true);
+  });
+
+  it('LC-43 never kills a cgroup that is not the recorded one', async () => {
+    const root = probeContainment().cgroupRoot;
+    if (root === null) throw new Error('this test needs cgroup version 2');
+    await using stranger = new Stranger();
+    await using world = new World();
+    const path = join(root, `bridle-00000000-${LEASE}`);
+    mkdirSync(path);
+    try {
+      writeFileSync(join(path, 'cgroup.procs'), String(stranger.identity.pid));
+      const record = await recordOf({ boundary: { kind: 'cgroup+subreaper', cgroup: { path, inode: '1' } } });
+      await world.store.put(record);
+      expect(await world.lifecycle.recover()).toMatchObject([{ outcome: 'recovery_blocked' }]);
+      expect(isAlive(stranger.identity)).toBe(true);
+    } finally {
+      writeFileSync(join(root, 'cgroup.procs'), String(stranger.identity.pid));
+      rmdirSync(path);
+    }
+  });
+
+  it('LC-44 leaves the record of a living owner alone', async () => {
+    await using owner = new Stranger();
+    await using child = new Stranger();
+    await using world = new World();
+    const record = await recordOf({ owner: owner.identity, child: child.identity });
+    await world.store.put(record);
+    expect(await world.lifecycle.recover()).toMatchObject([{ outcome: 'left' }]);
+    expect(world.store.only()).toEqual(record);
+    expect(isAlive(child.identity)).toBe(true);
+  });
+
+  it('LC-44 leaves the leases of this daemon alone', async () => {
+    await using world = new World();
+    await using lease = world.lifecycle.lease(OPERATION);
+    await lease.launcher.launch(world.script('sleep 60'));
+    expect(await world.lifecycle.recover()).toMatchObject([{ id: lease.id, outcome: 'left' }]);
+    expect(isAlive(world.store.only().child)).toBe(true);
+  });
+
+  it.each<[string, (record: LeaseRecord) => unknown]>([
+    ['text', () => 'not JSON at all'],
+    ['another version', () => ({ schema: 'bridle.lease/v2' })],
+    ['an unknown field', (record) => ({ ...record, also: 1 })],
+    [
+      'a cgroup that is not ours',
+      (record) => ({
+        ...record,
+        boundary: { kind: 'cgroup+subreaper', cgroup: { path: '/sys/fs/cgroup/system.slice', inode: '1' } },
+      }),
+    ],
+  ])('LC-45 keeps and reports %s', async (_name, damage) => {
+    await using world = new World();
+    const stored = damage(await recordOf());
+    world.store.records.set('damaged', stored);
+    expect(await world.lifecycle.recover()).toMatchObject([{ id: null, outcome: 'unreadable' }]);
+    expect(world.store.records.get('damaged')).toBe(stored);
+  });
+
+  it('LC-46 completes a record of an earlier boot without a signal', async () => {
+    await using stranger = new Stranger();
+    await using world = new World();
+    const { pid, scheme } = stranger.identity;
+    const earlier: ProcessIdentity = { pid, scheme, token: '00000000-0000-4000-8000-000000000000:77' };
+    await world.store.put(await recordOf({ owner: earlier, supervisor: earlier, child: earlier }));
+    expect(await world.lifecycle.recover()).toMatchObject([{ outcome: 'completed' }]);
+    expect(world.store.records.size).toBe(0);
+    expect(isAlive(stranger.identity)).toBe(true);
+  });
+
+  it('LC-47 removes a cgroup that nobody recorded, and only its own', async () => {
+    const root = probeContainment().cgroupRoot;
+    if (root === null) throw new Error('this test needs cgroup version 2');
+    await using world = new World();
+    await using lease = world.lifecycle.lease(OPERATION);
+    await lease.launcher.launch(world.script('sleep 60'));
+    const { boundary } = world.store.only();
+    if (boundary.kind !== 'cgroup+subreaper') throw new Error('expected a cgroup');
+    const left = boundary.cgroup.path.replace(lease.id, LEASE);
+    const foreign = join(root, `bridle-00000000-${LEASE}`);
+    mkdirSync(left);
+    mkdirSync(foreign);
+    try {
+      await world.lifecycle.recover();
+      expect([left, boundary.cgroup.path, foreign].map((path) => existsSync(path))).toEqual([false, true, true]);
+      expect(basename(left)).toMatch(/^bridle-[0-9a-f]{8}-/);
+    } finally {
+      rmdirSync(foreign);
+    }
+  });
+});
+
+describe('identity', () => {
+  it('LC-60 signals only the process that the token names', async () => {
+    await using stranger = new Stranger();
+    const { identity } = stranger;
+    expect(identity.token).toMatch(/^[0-9a-f-]{36}:/);
+    expect(signalProcess(withOtherToken(identity), SIGKILL)).toBe('mismatch');
+    expect(signalProcess({ ...identity, scheme: 'starttime' }, SIGKILL)).toBe('mismatch');
+    expect(isAlive(identity)).toBe(true);
+    expect(signalProcess(identity, 0)).toBe('sent');
+    expect(signalProcess(identity, SIGKILL)).toBe('sent');
+    await untilGone(identity);
+    expect(signalProcess(identity, SIGKILL)).toBe('gone');
+    expect(identify(identity.pid)).toBeUndefined();
+  });
+
+  it('LC-60 takes a zombie for gone', async () => {
+    // The shell becomes a program that never waits for the child it started.
+    const parent = spawn('/bin/sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const exit = once(parent, 'exit');
+    try {
+      const [chunk] = (await once(parent.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
+      const identity = identify(Number(chunk.toString()));
+      if (!identity) throw new Error('it ended too early');
+      await until(() => / Z /.test(readFileSync(`/proc/${identity.pid}/stat`, 'utf8')), 'it is a zombie');
+      expect(signalProcess(identity, SIGKILL)).toBe('gone');
+      expect(identify(identity.pid)).toBeUndefined();
+    } finally {
+      parent.kill('SIGKILL');
+      await exit;
+    }
+  });
+
+  it('LC-60 gives different processes different tokens', async () => {
+    const identities = await Promise.all(Array.from({ length: 20 }, () => deadIdentity()));
+    expect(new Set(identities.map(({ pid, token }) => `${pid} ${token}`)).size).toBe(20);
+  });
+
+  it('LC-61 tells how strong boundaries are', async () => {
+    await using weak = new World({ cgroup: false });
+    expect(weak.lifecycle.strength).toMatchObject({ kind: 'subreaper', weakness: expect.stringContaining('cgroup') });
+    await using world = new World();
+    const support = probeContainment();
+    expect(world.lifecycle.strength).toMatchObject({
+      kind: support.cgroupRoot === null ? 'subreaper' : 'cgroup+subreaper',
+      birthToken: support.pidfs ? 'pidfs' : 'starttime',
+    });
+  });
+});
