@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 const GRACE_MS = 5000;
+const SHOWN_CHARACTERS = 200;
 
 let temporary = '';
 let cgroupsBefore = new Set<string>();
@@ -18,7 +19,7 @@ export function setup(): void {
   cgroupsBefore = new Set(cgroups());
 }
 
-/** Fails the run when a mount, a process or a cgroup of it is left, and removes them. */
+/** Fails the run when a mount, a process or a cgroup of it is left, and ends them. */
 export async function teardown(): Promise<void> {
   const deadline = Date.now() + GRACE_MS;
   let left = leftovers();
@@ -26,6 +27,8 @@ export async function teardown(): Promise<void> {
     await sleep(100);
     left = leftovers();
   }
+  // Marked as started by this run, so they are ours to end.
+  for (const pid of processes().filter(isOurs)) kill(pid);
   for (const mount of mounts()) spawnSync('umount', ['--lazy', mount]);
   // Never through a mount: what could not be unmounted keeps its directory.
   if (mounts().length === 0) rmSync(temporary, { recursive: true, force: true });
@@ -38,7 +41,7 @@ export async function teardown(): Promise<void> {
 function leftovers(): string[] {
   return [
     ...mounts().map((mount) => `mount ${mount}`),
-    ...processes().map((pid) => `process ${pid}: ${commandLine(pid)}`),
+    ...processes().map((pid) => `process ${pid}: ${commandLine(pid).slice(0, SHOWN_CHARACTERS)}`),
     ...cgroups()
       .filter((path) => !cgroupsBefore.has(path) && !isPopulated(path))
       .map((path) => `cgroup ${path}`),
@@ -98,6 +101,15 @@ function readText(path: string): string {
     return readFileSync(path, 'utf8');
   } catch {
     return '';
+  }
+}
+
+/** Its last parent may have ended it in the meantime. */
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
 

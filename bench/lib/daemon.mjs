@@ -1,5 +1,5 @@
 // A daemon of the benchmark's own: separate process, fresh state below build/ (a real disk, unlike a tmpfs).
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,9 @@ export async function startDaemon() {
   const exited = once(child, 'exit');
   const stop = async () => {
     child.kill('SIGTERM');
-    await exited;
+    const [code] = await exited;
+    // A daemon that died leaves its mount, and the directory could not be removed.
+    if (code !== 0) spawnSync('fusermount3', ['-uz', mount], { stdio: 'ignore' });
     await rm(directory, { recursive: true, force: true });
   };
   for (const limit = performance.now() + START_LIMIT_MS; ; await sleep(20)) {

@@ -6,8 +6,8 @@ namespace bridle::fuse {
 
 /**
  * One mapping that holds every buffer the kernel copies from or to. Its pages are present and locked (as far as the
- * limit of locked memory allows): a copy that needs a page fault in a process that is being killed fails with EIO to the
- * client.
+ * limit of locked memory allows): a copy that needs a page fault in a process that is being killed fails with EIO to
+ * the client.
  */
 class BufferPool {
  public:

@@ -146,8 +146,7 @@ Descriptor open_connection(const std::string& mountpoint, const std::string& sou
   if (!connection.valid()) throw_errno("open /dev/fuse");
   std::array<char, 160> options{};
   std::snprintf(options.data(), options.size(), "fd=%d,rootmode=%o,user_id=%u,group_id=%u,default_permissions%s",
-                connection.get(), attributes.st_mode & S_IFMT, geteuid(), getegid(),
-                allow_other ? ",allow_other" : "");
+                connection.get(), attributes.st_mode & S_IFMT, geteuid(), getegid(), allow_other ? ",allow_other" : "");
   if (::mount(source.c_str(), mountpoint.c_str(), "fuse.bridle", MS_NOSUID | MS_NODEV, options.data()) == 0) {
     return connection;
   }

@@ -29,8 +29,8 @@ SharedBytes to_bytes(Napi::Value value) {
 
 std::string to_name(Napi::Value value) {
   std::string name = to_text(value, "name");
-  const bool bad = name.empty() || name.size() > most_name || name == "." || name == ".." ||
-                   name.find('/') != std::string::npos;
+  const bool bad =
+      name.empty() || name.size() > most_name || name == "." || name == ".." || name.find('/') != std::string::npos;
   if (bad) refuse(value.Env(), "name", "the name of a directory entry");
   return name;
 }
@@ -110,9 +110,8 @@ std::vector<Change> to_changes(Napi::Value value) {
       changes.push_back({.op = Change::Op::Touch, .parent = to_inode(object.Get("inode"), "inode")});
       continue;
     }
-    Change change{.op = Change::Op::Put,
-                  .parent = to_inode(object.Get("parent"), "parent"),
-                  .name = to_name(object.Get("name"))};
+    Change change{
+        .op = Change::Op::Put, .parent = to_inode(object.Get("parent"), "parent"), .name = to_name(object.Get("name"))};
     if (op == "put") {
       change.node = to_node(object.Get("node"));
     } else if (op == "remove") {

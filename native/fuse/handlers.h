@@ -1,10 +1,9 @@
 #pragma once
 
-#include "fuse_api.h"
-
 #include <sys/stat.h>
 
 #include "core.h"
+#include "fuse_api.h"
 
 /// One handler each for the operations of the mount. A handler returns an errno that is then replied, or 0 when it has
 /// replied or when somebody else will. It never waits for JavaScript.

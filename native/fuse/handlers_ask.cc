@@ -62,19 +62,19 @@ int mkdir(Core& core, fuse_req_t request, fuse_ino_t parent, const char* name, m
   if (const int error = check_name(name); error != 0) return error;
   constexpr mode_t permission_bits = 07777;
   core.notifier.hold(parent, name);
-  core.pending.ask(
-      request, {.op = Question::Op::Mkdir, .inode = parent, .name = name, .mode = mode & permission_bits},
-      [&core, parent, name = std::string(name)](fuse_req_t waiting, int error) {
-        View view;
-        fuse_entry_param entry{};
-        if (error == 0 && (core.table.lookup(parent, name, view) != 0 || entry_of(core, view, entry) != 0)) error = EIO;
-        if (error == 0) {
-          fuse_reply_entry(waiting, &entry);
-        } else {
-          fuse_reply_err(waiting, error);
-        }
-        core.notifier.release(parent, name, error != 0);
-      });
+  core.pending.ask(request, {.op = Question::Op::Mkdir, .inode = parent, .name = name, .mode = mode & permission_bits},
+                   [&core, parent, name = std::string(name)](fuse_req_t waiting, int error) {
+                     View view;
+                     fuse_entry_param entry{};
+                     if (error == 0 && (core.table.lookup(parent, name, view) != 0 || entry_of(core, view, entry) != 0))
+                       error = EIO;
+                     if (error == 0) {
+                       fuse_reply_entry(waiting, &entry);
+                     } else {
+                       fuse_reply_err(waiting, error);
+                     }
+                     core.notifier.release(parent, name, error != 0);
+                   });
   return 0;
 }
 

@@ -171,6 +171,8 @@ int open(Core& core, fuse_req_t request, fuse_ino_t id, fuse_file_info* handle) 
     if (fuse_reply_open(request, handle) == -ENOENT) core.table.release_version(id);
     return 0;
   }
+  // Cached pages of a file that grows behind the kernel's back would be older than the file for a moment.
+  if (view.kind == Kind::File) handle->direct_io = 1;
   fuse_reply_open(request, handle);
   return 0;
 }

@@ -97,7 +97,11 @@ std::shared_ptr<Inbox> Inbox::open(Inode inode, const std::string& path, InboxIn
 }
 
 Inbox::Inbox(Inode inode, std::string path, Descriptor directory, InboxIndex& index, DescriptorCache& descriptors)
-    : inode_(inode), path_(std::move(path)), directory_(std::move(directory)), index_(index), descriptors_(descriptors) {}
+    : inode_(inode),
+      path_(std::move(path)),
+      directory_(std::move(directory)),
+      index_(index),
+      descriptors_(descriptors) {}
 
 Inbox::~Inbox() {
   for (const auto& [inode, file] : by_inode_) index_.erase(file->id);

@@ -39,9 +39,9 @@ struct InboxFile {
   /// Tells files apart that got the same backing inode number one after the other.
   const std::uint64_t generation;
   const std::weak_ptr<Inbox> inbox;
-  std::shared_mutex io;  // shared by a write, exclusive for a change of state
-  State state;           // under io
-  std::string name;      // under Inbox::mutex_
+  std::shared_mutex io;   // shared by a write, exclusive for a change of state
+  State state;            // under io
+  std::string name;       // under Inbox::mutex_
   bool unlinked = false;  // under Inbox::mutex_: it lives in the graveyard until its last close
   std::atomic<std::uint32_t> opens{0};
 };
@@ -138,9 +138,9 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   InboxIndex& index_;
   DescriptorCache& descriptors_;
   mutable std::shared_mutex mutex_;
-  std::map<std::uint64_t, SharedInboxFile> by_inode_;           // backing inode number
+  std::map<std::uint64_t, SharedInboxFile> by_inode_;  // backing inode number
   std::unordered_map<std::string, SharedInboxFile> by_name_;
-  std::unordered_map<Inode, SharedInboxFile> unlinked_;         // still open
+  std::unordered_map<Inode, SharedInboxFile> unlinked_;  // still open
   std::size_t temporaries_ = 0;
 };
 

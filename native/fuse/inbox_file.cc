@@ -1,11 +1,11 @@
 // What a client does with one open file of an inbox.
 
 #include <fcntl.h>
-#include "fuse_api.h"
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "fuse_api.h"
 #include "inbox.h"
 
 namespace bridle::fuse {
@@ -16,7 +16,8 @@ int Inbox::descriptor(InboxFile& file, SharedDescriptor& result) const {
   const std::uint64_t epoch = descriptors_.epoch();
   const std::shared_lock lock(mutex_);
   constexpr int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
-  const int fd = file.unlinked ? ::open(grave(file).c_str(), flags) : openat(directory_.get(), file.name.c_str(), flags);
+  const int fd =
+      file.unlinked ? ::open(grave(file).c_str(), flags) : openat(directory_.get(), file.name.c_str(), flags);
   if (fd < 0) return errno == ENOENT ? ESTALE : errno;
   result = std::make_shared<const Descriptor>(fd);
   descriptors_.put(file.id, result, epoch);

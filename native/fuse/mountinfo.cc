@@ -33,7 +33,8 @@ std::string unescape(std::string_view text) {
   while (!text.empty()) {
     unsigned int code = 0;
     const char* const first = text.data() + 1;
-    if (text[0] == '\\' && text.size() > digits && std::from_chars(first, first + digits, code, octal).ptr == first + digits) {
+    if (text[0] == '\\' && text.size() > digits &&
+        std::from_chars(first, first + digits, code, octal).ptr == first + digits) {
       plain += static_cast<char>(code);
       text.remove_prefix(digits + 1);
     } else {

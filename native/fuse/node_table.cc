@@ -183,8 +183,7 @@ void NodeTable::detach(Node& parent, Inode child, Removed& removed) {
   }
 }
 
-NodeTable::Edit::Edit(NodeTable& table)
-    : table_(table), removed_(std::make_unique<Removed>()), lock_(table.mutex_) {}
+NodeTable::Edit::Edit(NodeTable& table) : table_(table), removed_(std::make_unique<Removed>()), lock_(table.mutex_) {}
 
 NodeTable::Edit::~Edit() { lock_.unlock(); }
 

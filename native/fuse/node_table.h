@@ -22,9 +22,9 @@ using Inode = std::uint64_t;
 using SharedBytes = std::shared_ptr<const std::string>;
 
 /**
- * What the kernel calls a node id has three parts: bits 0 to 52 are the inode number that JavaScript gave, bits 53 to 62
- * tell versions of a `bytes` node apart (0 for every other kind), and bit 63 marks a file that a client made in an inbox
- * (bits 0 to 62 are then the inode number of its backing file).
+ * What the kernel calls a node id has three parts: bits 0 to 52 are the inode number that JavaScript gave, bits 53 to
+ * 62 tell versions of a `bytes` node apart (0 for every other kind), and bit 63 marks a file that a client made in an
+ * inbox (bits 0 to 62 are then the inode number of its backing file).
  *
  * Each version is an inode of its own to the kernel, under one st_ino: so an open file keeps the content, the size and
  * the cached pages of the version it opened, and no file handle has to remember anything.
@@ -150,7 +150,7 @@ class NodeTable {
     NodeSpec spec;
     Inode parent = 0;
     std::string name;
-    std::shared_ptr<Version> version;  // of a bytes node
+    std::shared_ptr<Version> version;    // of a bytes node
     std::unique_ptr<Children> children;  // of a directory
   };
   friend struct Removed;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "fuse_api.h"
-
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "fuse_api.h"
 #include "node_table.h"
 
 namespace bridle::fuse {

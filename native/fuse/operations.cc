@@ -28,9 +28,9 @@ void init(void* /*user*/, fuse_conn_info* connection) {
   constexpr unsigned int background_requests = 64;
   connection->max_background = background_requests;
   // A pipe dies with the process, and the kernel must not own sizes and times of files that change on our side.
-  connection->want &= ~static_cast<unsigned int>(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
-                                                 FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_POSIX_LOCKS |
-                                                 FUSE_CAP_FLOCK_LOCKS);
+  connection->want &=
+      ~static_cast<unsigned int>(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
+                                 FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS);
 }
 
 }  // namespace

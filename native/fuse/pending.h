@@ -1,7 +1,5 @@
 #pragma once
 
-#include "fuse_api.h"
-
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "fuse_api.h"
 #include "node_table.h"
 
 namespace bridle::fuse {

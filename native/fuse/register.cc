@@ -1,10 +1,11 @@
 #include "register.h"
 
+#include <cerrno>
 #include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "connection.h"
 #include "convert.h"
@@ -48,7 +49,7 @@ class Bridge : public std::enable_shared_from_this<Bridge> {
     wake_ = Wake::New(env, "bridle.fuse", 0, 1, new std::shared_ptr<Bridge>(shared_from_this()),
                       [](Napi::Env, void*, std::shared_ptr<Bridge>* held) { delete held; });
     try {
-      session_ = std::make_unique<Session>(std::move(connection), settings, std::move(root),
+      session_ = std::make_shared<Session>(std::move(connection), settings, std::move(root),
                                            [wake = wake_] { wake.NonBlockingCall(); });
     } catch (...) {
       release();
@@ -58,14 +59,19 @@ class Bridge : public std::enable_shared_from_this<Bridge> {
     hook_ = env.AddCleanupHook(&stop_at_end, this);
   }
 
-  Session& session() { return *session_; }
+  /// Null after the mount has stopped.
+  [[nodiscard]] const std::shared_ptr<Session>& session() const { return session_; }
 
   /// After the session has stopped: nothing of it keeps the process alive any longer.
   void finish(Napi::Env env) {
     if (released_) return;
     hook_.Remove(env);
     release();
+    last_statistics_ = session_->statistics();
+    session_.reset();
   }
+
+  [[nodiscard]] Statistics statistics() const { return session_ ? session_->statistics() : last_statistics_; }
 
  private:
   static void stop_at_end(Bridge* bridge) { bridge->session_->stop(); }
@@ -79,13 +85,15 @@ class Bridge : public std::enable_shared_from_this<Bridge> {
   }
 
   void run_callbacks(Napi::Env env) {
-    for (const Event& event : session_->take_events()) {
+    const std::shared_ptr<Session> session = session_;
+    if (!session) return;
+    for (const Event& event : session->take_events()) {
       if (released_) return;
       const Napi::HandleScope scope(env);
       try {
         call(env, event);
       } catch (const Napi::Error& thrown) {
-        session_->answer(event.token, EIO);
+        session->answer(event.token, EIO);
         napi_fatal_exception(env, thrown.Value());  // as any exception that nobody caught
       }
     }
@@ -111,18 +119,24 @@ class Bridge : public std::enable_shared_from_this<Bridge> {
   Wake wake_;
   Napi::Env::CleanupHook<void (*)(Bridge*), Bridge> hook_;
   bool released_ = false;
-  std::unique_ptr<Session> session_;
+  std::shared_ptr<Session> session_;
+  Statistics last_statistics_{};
 };
 
 class StopWork : public Napi::AsyncWorker {
  public:
   StopWork(Napi::Env env, std::shared_ptr<Bridge> bridge)
-      : AsyncWorker(env, "bridle.fuse.stop"), deferred_(env), bridge_(std::move(bridge)) {}
+      : AsyncWorker(env, "bridle.fuse.stop"),
+        deferred_(env),
+        bridge_(std::move(bridge)),
+        session_(bridge_->session()) {}
 
   [[nodiscard]] Napi::Promise promise() const { return deferred_.Promise(); }
 
  protected:
-  void Execute() override { bridge_->session().stop(); }
+  void Execute() override {
+    if (session_) session_->stop();
+  }
   void OnOK() override {
     bridge_->finish(Env());
     deferred_.Resolve(Env().Undefined());
@@ -135,29 +149,32 @@ class StopWork : public Napi::AsyncWorker {
  private:
   Napi::Promise::Deferred deferred_;
   std::shared_ptr<Bridge> bridge_;
+  std::shared_ptr<Session> session_;
 };
 
 Napi::Object make_session_object(Napi::Env env, const std::shared_ptr<Bridge>& bridge) {
   Napi::Object object = Napi::Object::New(env);
   const auto method = [&](const char* name, auto body) {
-    object.Set(name, Napi::Function::New(env,
-                                         [bridge, body](const Napi::CallbackInfo& info) -> Napi::Value {
-                                           return guarded(info.Env(), [&] { return body(*bridge, info); });
-                                         },
-                                         name));
+    object.Set(name, Napi::Function::New(
+                         env,
+                         [bridge, body](const Napi::CallbackInfo& info) -> Napi::Value {
+                           return guarded(info.Env(), [&] { return body(*bridge, info); });
+                         },
+                         name));
   };
   method("publish", [](Bridge& held, const Napi::CallbackInfo& info) -> Napi::Value {
-    held.session().publish(convert::to_changes(info[0]));
+    std::vector<Change> changes = convert::to_changes(info[0]);
+    if (held.session()) held.session()->publish(std::move(changes));
     return info.Env().Undefined();
   });
   method("answer", [](Bridge& held, const Napi::CallbackInfo& info) -> Napi::Value {
     constexpr std::uint64_t most_errno = 4095;
     const auto token = convert::to_whole(info[0], inode_mask, "token");
     const auto error = static_cast<int>(convert::to_whole(info[1], most_errno, "errno"));
-    return Napi::Boolean::New(info.Env(), held.session().answer(token, error));
+    return Napi::Boolean::New(info.Env(), held.session() && held.session()->answer(token, error));
   });
   method("stats", [](Bridge& held, const Napi::CallbackInfo& info) -> Napi::Value {
-    return convert::from_statistics(info.Env(), held.session().statistics());
+    return convert::from_statistics(info.Env(), held.statistics());
   });
   method("stop", [](Bridge& held, const Napi::CallbackInfo& info) -> Napi::Value {
     auto* work = new StopWork(info.Env(), held.shared_from_this());  // deletes itself when done

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -50,26 +52,15 @@ ssize_t read_connection(int fd, void* buffer, size_t length, void* /*user*/) { r
 
 ssize_t write_connection(int fd, iovec* parts, int count, void* /*user*/) { return ::writev(fd, parts, count); }
 
-/// Makes the kernel send one NOTIFY_REPLY request, which wakes one reader and expects no answer.
-void send_wake_up(int connection) {
-  struct {
-    fuse_out_header header;
-    fuse_notify_retrieve_out body;
-  } message{};
-  message.header.len = sizeof message;
-  message.header.error = FUSE_NOTIFY_RETRIEVE;
-  message.body.nodeid = root_inode;
-  // A failure means that the connection has ended; then the readers wake by themselves.
-  if (::write(connection, &message, sizeof message) < 0) return;
-}
-
 }  // namespace
 
 Session::Session(Descriptor connection, const Settings& settings, NodeSpec root, std::function<void()> wake)
     : thread_count_(choose_thread_count()),
       buffers_(thread_count_ * thread_bytes),
       core_(settings, std::move(root), std::move(wake)),
-      connection_(connection.get()) {
+      connection_(connection.get()),
+      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!stop_event_.valid()) throw_errno("make an event");
   initialise(std::move(connection));
   core_.notifier.start(session_.get());
   start_threads();
@@ -88,7 +79,7 @@ void Session::initialise(Descriptor connection) {
   io.read = read_connection;
   io.writev = write_connection;
   const int flags = fcntl(connection_, F_GETFL);
-  if (flags < 0 || fcntl(connection_, F_SETFL, flags & ~O_NONBLOCK) != 0) throw_errno("prepare the connection");
+  if (flags < 0 || fcntl(connection_, F_SETFL, flags | O_NONBLOCK) != 0) throw_errno("prepare the connection");
   pollfd ready{.fd = connection_, .events = POLLIN, .revents = 0};
   const int found = poll(&ready, 1, init_wait_ms);
   if (found < 0) throw_errno("wait for INIT");
@@ -111,29 +102,37 @@ void Session::initialise(Descriptor connection) {
 
 void Session::start_threads() {
   threads_.reserve(thread_count_);
-  running_ = thread_count_;
+  for (std::size_t i = 0; i < thread_count_; ++i) waiters_.push_back(make_waiter());
   try {
     for (std::size_t i = 0; i < thread_count_; ++i) {
+      running_.fetch_add(1);
       threads_.push_back(start_thread("bridle-fuse", [this, i] { serve(i); }));
     }
   } catch (...) {
-    {
-      const std::lock_guard lock(thread_mutex_);
-      running_ -= thread_count_ - threads_.size();
-    }
     end_threads();
     throw;
   }
 }
 
-ssize_t Session::receive(char* buffer) const {
+Descriptor Session::make_waiter() const {
+  Descriptor waiter(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event request{};
+  request.events = EPOLLIN | EPOLLEXCLUSIVE;
+  epoll_event stop{};
+  stop.events = EPOLLIN;
+  const bool ready = waiter.valid() && epoll_ctl(waiter.get(), EPOLL_CTL_ADD, connection_, &request) == 0 &&
+                     epoll_ctl(waiter.get(), EPOLL_CTL_ADD, stop_event_.get(), &stop) == 0;
+  if (!ready) throw_errno("prepare to wait for requests");
+  return waiter;
+}
+
+ssize_t Session::receive(int waiter, char* buffer) const {
   const ssize_t length = ::read(connection_, buffer, request_bytes);
   if (length >= 0) return length;
   if (errno == EINTR || errno == ENOENT) return 0;  // ENOENT: that request was interrupted while it was being read
   if (errno != EAGAIN) return -1;                   // ENODEV: unmounted or aborted
-  pollfd ready{.fd = connection_, .events = POLLIN, .revents = 0};  // somebody shares it and made it non-blocking
-  constexpr int look_again_ms = 100;
-  poll(&ready, 1, look_again_ms);
+  epoll_event event{};
+  epoll_wait(waiter, &event, 1, -1);
   return 0;
 }
 
@@ -142,9 +141,9 @@ void Session::serve(std::size_t index) {
   reply_buffer = buffer + request_bytes;
   bool ended = false;
   while (!stopping_.load(std::memory_order_acquire) && !ended) {
-    const ssize_t length = receive(buffer);
+    const ssize_t length = receive(waiters_[index].get(), buffer);
     ended = length < 0 || fuse_session_exited(session_.get()) != 0;
-    if (length < static_cast<ssize_t>(sizeof(fuse_in_header)) || opcode_of(buffer) == FUSE_NOTIFY_REPLY) continue;
+    if (length <= 0) continue;
     fuse_buf request{};
     request.size = static_cast<std::size_t>(length);
     request.mem = buffer;
@@ -152,24 +151,13 @@ void Session::serve(std::size_t index) {
     requests_.fetch_add(1, std::memory_order_relaxed);
     last_answer_ms_.store(monotonic_ms(), std::memory_order_relaxed);
   }
-  bool last = false;
-  {
-    const std::lock_guard lock(thread_mutex_);
-    last = --running_ == 0;
-    thread_ended_.notify_one();
-  }
+  const bool last = running_.fetch_sub(1) == 1;
   if (last && !stopping_.load(std::memory_order_acquire)) core_.pending.announce_end();
 }
 
 void Session::end_threads() {
   stopping_.store(true, std::memory_order_release);
-  constexpr auto patience = std::chrono::milliseconds(50);
-  std::unique_lock lock(thread_mutex_);
-  while (running_ > 0) {
-    for (std::size_t i = 0; i < running_; ++i) send_wake_up(connection_);
-    thread_ended_.wait_for(lock, patience, [this, before = running_] { return running_ < before; });
-  }
-  lock.unlock();
+  eventfd_write(stop_event_.get(), 1);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
@@ -187,11 +175,10 @@ void Session::stop() {
 }
 
 Statistics Session::statistics() const {
-  const std::lock_guard lock(thread_mutex_);
   return {.requests = requests_.load(std::memory_order_relaxed),
           .asked = core_.pending.asked(),
           .nodes = core_.table.size(),
-          .threads = running_,
+          .threads = running_.load(),
           .last_answer_ms = last_answer_ms_.load(std::memory_order_relaxed)};
 }
 

@@ -1,9 +1,6 @@
 #pragma once
 
-#include "fuse_api.h"
-
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +10,7 @@
 
 #include "buffer_pool.h"
 #include "core.h"
+#include "fuse_api.h"
 
 namespace bridle::fuse {
 
@@ -35,10 +33,10 @@ struct Statistics {
 /**
  * Serves one mounted connection: a few threads that read requests and answer them.
  *
- * All of them wait in read(2), where the kernel wakes exactly one per request. To stop, the kernel is asked to send
- * requests of a harmless kind, one for each thread.
+ * Each waits in an epoll set of its own, for the connection (exclusively, so that a request wakes one of them) and for
+ * the event that stops all of them.
  *
- * Lock order: stop_mutex_, then thread_mutex_. Neither is held while a handler runs.
+ * Lock: stop_mutex_, never held by a session thread.
  */
 class Session {
  public:
@@ -65,8 +63,9 @@ class Session {
   void initialise(Descriptor connection);
   void start_threads();
   void serve(std::size_t index);
-  /// @returns length of a request in the buffer, 0 to try again, -1 when the connection ended
-  ssize_t receive(char* buffer) const;
+  [[nodiscard]] Descriptor make_waiter() const;
+  /// Waits for a request. @returns its length in the buffer; 0 to try again; -1 when the connection ended
+  ssize_t receive(int waiter, char* buffer) const;
   void end_threads();
   void prepare_inbox(NodeSpec& node);
   void apply(NodeTable::Edit& edit, Change& change);
@@ -79,15 +78,15 @@ class Session {
   BufferPool buffers_;
   Core core_;
   std::unique_ptr<fuse_session, Destroy> session_;
-  int connection_ = -1;
+  const int connection_;
+  const Descriptor stop_event_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> requests_{0};
   std::atomic<std::int64_t> last_answer_ms_{0};
   std::mutex stop_mutex_;
   bool stopped_ = false;  // under stop_mutex_
-  mutable std::mutex thread_mutex_;
-  std::condition_variable thread_ended_;
-  std::size_t running_ = 0;  // under thread_mutex_
+  std::atomic<std::size_t> running_{0};
+  std::vector<Descriptor> waiters_;  // one for each thread
   std::vector<std::thread> threads_;
 };
 

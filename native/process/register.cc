@@ -89,7 +89,7 @@ Napi::Value identify(const Napi::CallbackInfo& info) {
 Napi::Value signal_process(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   if (!info[0].IsObject()) throw Napi::TypeError::New(env, "expected an identity");
-  const Napi::Object source = info[0].As<Napi::Object>();
+  const auto source = info[0].As<Napi::Object>();
   const bridle::ProcessIdentity identity{source.Get("pid").ToNumber().Int64Value(), source.Get("token").ToString(),
                                          source.Get("scheme").ToString()};
   switch (bridle::signal_process(identity, integer_argument(info, 1))) {

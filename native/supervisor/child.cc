@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <vector>
 
 #include "../process/system_error.h"

@@ -1,10 +1,10 @@
 // bridle-supervisor: the daemon's direct child, one for each run. Started by native/process/linux/spawner.cc with the
 // control channel as descriptor 3 and the child's standard streams as 4, 5 and 6; its one argument is the daemon's pid.
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <signal.h>
-
 #include <array>
 #include <chrono>
 #include <optional>

@@ -44,7 +44,7 @@ function outputOf(stream: WriteStream): Output {
         else stream.once('drain', resolve);
       }),
     isTerminal: stream.isTTY === true,
-    columns: stream.columns ?? 80,
+    columns: stream.columns || 80,
     paint: paintFor(stream.isTTY === true, process.env),
   };
 }

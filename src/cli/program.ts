@@ -9,10 +9,8 @@ import { registerRun } from './commands/run.js';
 import { registerSessions } from './commands/sessions.js';
 import { registerStatus } from './commands/status.js';
 import type { Console } from './console.js';
+import type { Finish } from './finish.js';
 import { reportError } from './report-error.js';
-
-/** Called by a command that ends with another exit code than 0. */
-export type Finish = (exitCode: number) => void;
 
 /**
  * Runs one command line.

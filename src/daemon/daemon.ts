@@ -55,6 +55,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   const ended = new Promise<Error | undefined>((resolve) => {
     end = resolve;
   });
+  journal.onFailed(end);
 
   const nextSerial = () => stateDir.serials.next();
   const audit = await AuditLog.open(journal);
@@ -81,6 +82,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     onFatal: end,
   });
   await service.recover();
+  audit.append({ type: 'daemon.started', version, pid: process.pid });
+  await journal.durable();
 
   const mount = opened.use(
     await Mount.open(
@@ -96,7 +99,6 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         sessions,
         nextSerial,
         service,
-        journal,
         harnesses,
         harnessSerials: await harnessSerials(journal, [...harnesses.keys()], nextSerial),
         version,

@@ -31,7 +31,7 @@ export interface FoundRecord extends RecordHeader {
 }
 
 /** Largest payload of one record. */
-export const MAX_PAYLOAD_BYTES = 32 * 1024 * 1024;
+const MAX_PAYLOAD_BYTES = 32 * 1024 * 1024;
 const MAX_TARGETS = 4;
 const MAX_HEADER_BYTES = MAX_TARGETS * 1100 + 256;
 const NEWLINE = 0x0a;

@@ -58,7 +58,7 @@ export async function* readRowsBackward(path: string): AsyncGenerator<unknown, v
  * Lines of a file without their newlines, last to first, with the offset at which each begins.
  * @throws BridleError STATE_CORRUPT when the last line has no end
  */
-export async function* readLinesBackward(
+async function* readLinesBackward(
   path: string,
 ): AsyncGenerator<{ readonly line: Buffer; readonly offset: number }, void, void> {
   await using file = await openExisting(path);

@@ -43,11 +43,15 @@ export class Targets {
 
   /**
    * Applies changes in order. Neighbouring appends to one target become one write; appends to different targets may
-   * change places, but never pass a put or a remove.
+   * change places, but never pass a put or a remove. A put that a later put or
+   * remove of the batch replaces is not written.
    */
   apply(changes: readonly TargetChange[]): void {
     const appends = new Map<string, { offset: number; bytes: Uint8Array[] }>();
+    const replaced = changes.filter((change) => change.op !== 'append');
+    const last = new Map(replaced.map((change) => [change.target, change]));
     for (const change of changes) {
+      if (change.op === 'put' && last.get(change.target) !== change) continue;
       if (change.op === 'append') {
         const group = appends.get(change.target);
         if (group === undefined) appends.set(change.target, { offset: change.offset, bytes: [change.bytes] });
@@ -87,9 +91,24 @@ export class Targets {
 
   #put(target: string, bytes: Uint8Array): void {
     this.#forgetDescriptor(target);
-    fs.writeFileSync(this.#temporary, bytes, { mode: 0o600 });
-    this.#withDirectory(target, (path) => fs.renameSync(this.#temporary, path));
+    // A new file is written in place: nobody knows of it yet, and a replay writes it again.
+    if (!this.#create(target, bytes)) {
+      fs.writeFileSync(this.#temporary, bytes, { mode: 0o600 });
+      this.#withDirectory(target, (path) => fs.renameSync(this.#temporary, path));
+    }
     this.#remember(target, bytes.length);
+  }
+
+  /** @returns false when the target exists */
+  #create(target: string, bytes: Uint8Array): boolean {
+    if (this.#sizes.get(target)) return false;
+    try {
+      this.#withDirectory(target, (path) => fs.writeFileSync(path, bytes, { flag: 'wx', mode: 0o600 }));
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      return false;
+    }
   }
 
   #remove(target: string): void {

@@ -99,12 +99,24 @@ export async function awaitGone(
   }
 }
 
+/** Evidence for a boundary that cannot be judged because a system call failed. */
+export function undecidable(error: unknown): Cleanup {
+  return { empty: false, evidence: [evidence('boundary_indeterminate', (error as Error).message)] };
+}
+
 /**
  * Kills what is provably in the boundary and observes it. Without a cgroup the child can be killed, but nobody can
- * say any more what it had started: that is `boundary_indeterminate`.
+ * say any more what it had started: that is `boundary_indeterminate`. Never rejects.
  */
 export async function emptyBoundary(boundary: Boundary, child: ProcessIdentity, timeoutMs: number): Promise<Cleanup> {
-  const deadline = Date.now() + timeoutMs;
+  try {
+    return await killAndObserve(boundary, child, Date.now() + timeoutMs);
+  } catch (error) {
+    return undecidable(error);
+  }
+}
+
+async function killAndObserve(boundary: Boundary, child: ProcessIdentity, deadline: number): Promise<Cleanup> {
   const found: Evidence[] = [];
   if (boundary.kind === 'cgroup+subreaper') {
     const cleanup = await emptyCgroup(boundary.cgroup, deadline);

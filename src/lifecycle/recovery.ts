@@ -1,6 +1,6 @@
 import type { ProcessIdentity } from '../contract/identity.js';
 import { signalProcess } from '../native/process.js';
-import { awaitGone, type Cleanup, EMPTY, emptyBoundary } from './boundary.js';
+import { awaitGone, type Cleanup, EMPTY, emptyBoundary, undecidable } from './boundary.js';
 import type { LeaseContext } from './lease.js';
 import { type Evidence, evidence, type LeaseRecord, leaseRecordSchema, nextRecord } from './lease-record.js';
 import { readWitness, removeWitness } from './witness.js';
@@ -89,7 +89,8 @@ export async function recoverRecord(
   if (active.has(record.id) || (!isOurs && isAlive(record.owner))) return describe(record, 'left', []);
   if (record.state === 'recovery_blocked') return describe(record, 'recovery_blocked', record.evidence);
 
-  const cleanup = await recoverBoundary(record, context);
+  // One record that cannot be settled must not keep the daemon from starting.
+  const cleanup = await recoverBoundary(record, context).catch(undecidable);
   if (cleanup.empty) {
     await context.store.remove(record.id);
     await removeWitness(context.witnessOf(record.id));

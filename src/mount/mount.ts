@@ -2,7 +2,6 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Harness } from '../contract/harness.js';
-import type { Journal } from '../durable/journal.js';
 import { type Change, type FuseSession, type FuseStats, serve } from '../native/fuse.js';
 import type { Service } from '../service/service.js';
 import { harnessInodes, ROOT } from './inodes.js';
@@ -14,7 +13,6 @@ import { RequestHandler } from './requests.js';
 
 export interface MountDeps extends ProjectionDeps {
   readonly service: Service;
-  readonly journal: Journal;
   readonly harnesses: ReadonlyMap<string, Harness>;
   /** Serial of each harness directory. */
   readonly harnessSerials: ReadonlyMap<string, number>;
@@ -30,22 +28,14 @@ export class Mount implements AsyncDisposable {
   readonly #point: MountPoint;
   readonly #session: FuseSession;
   readonly #projection: Projection;
-  readonly #unsubscribe: () => void;
   readonly #owner: Ownership;
 
-  private constructor(
-    point: MountPoint,
-    session: FuseSession,
-    projection: Projection,
-    owner: Ownership,
-    end: () => void,
-  ) {
+  private constructor(point: MountPoint, session: FuseSession, projection: Projection, owner: Ownership) {
     this.path = point.path;
     this.#point = point;
     this.#session = session;
     this.#projection = projection;
     this.#owner = owner;
-    this.#unsubscribe = end;
   }
 
   /** Mounts and serves. The tree is complete when this resolves. @throws BridleError MOUNT_BUSY, MOUNT_FAILED */
@@ -70,13 +60,7 @@ export class Mount implements AsyncDisposable {
       });
       projection.attach(session);
       deps.service.observe(projection);
-      return new Mount(
-        point,
-        session,
-        projection,
-        owner,
-        deps.journal.onApplied((targets) => projection.touched(targets)),
-      );
+      return new Mount(point, session, projection, owner);
     } catch (error) {
       point.close();
       throw error;
@@ -103,7 +87,6 @@ export class Mount implements AsyncDisposable {
 
   /** Unmounts, then ends the session threads. */
   async close(): Promise<void> {
-    this.#unsubscribe();
     this.#point.close();
     await this.#session.stop();
   }

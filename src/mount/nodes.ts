@@ -3,6 +3,8 @@ import type { Change, Inode, Node } from '../native/fuse.js';
 import { type Agent, CONTROL_NAMES, type ControlName, controlText } from '../service/agents.js';
 import { agentInodes, requestInodes, sessionInodes } from './inodes.js';
 
+type FileNode = Extract<Node, { kind: 'file' }>;
+
 /** Who owns a node and when it came to be. */
 export interface Ownership {
   readonly uid: number;
@@ -18,11 +20,11 @@ export function bytes(inode: Inode, owner: Ownership, text: string, mode: number
   return { kind: 'bytes', inode, mode, ...pick(owner), bytes: Buffer.from(text) };
 }
 
-export function file(inode: Inode, owner: Ownership, path: string, mode: number): Node {
+export function file(inode: Inode, owner: Ownership, path: string, mode: number): FileNode {
   return { kind: 'file', inode, mode, ...pick(owner), path };
 }
 
-export function put(parent: Inode, name: string, node: Node): Change {
+export function put<T extends Node>(parent: Inode, name: string, node: T): Change & { readonly node: T } {
   return { op: 'put', parent, name, node };
 }
 
@@ -65,7 +67,6 @@ export function agentNodes(stateDir: string, agents: Inode, agent: Agent): Chang
 const SESSION_FILES = {
   messages: 'messages.jsonl',
   events: 'events.jsonl',
-  latest: 'latest.md',
   state: 'state',
   cwd: 'cwd',
   meta: 'meta.json',
@@ -88,6 +89,18 @@ export function sessionNodes(
   ];
 }
 
+/** `latest.md`, which a session has from its first answer on. */
+export function latestNode(
+  stateDir: string,
+  agent: Agent,
+  session: { name: string; serial: number; created: number },
+): Change & { readonly node: FileNode } {
+  const inodes = sessionInodes(session.serial);
+  const owner = { ...agentOwnership(agent), time: session.created };
+  const path = join(stateDir, 'agents', agent.name, 'sessions', session.name, 'latest.md');
+  return put(inodes.directory, 'latest.md', file(inodes.latest, owner, path, 0o400));
+}
+
 export interface RunPlace {
   readonly serial: number;
   readonly id: string;
@@ -103,24 +116,26 @@ export function runNodes(stateDir: string, agent: Agent, place: RunPlace, routed
   const outboxInode = agentInodes(agent.serial).outbox;
   const changes = [
     put(sessionInodes(place.session.serial).runs, place.run, directory(inodes.run, owner, 0o500)),
-    put(inodes.run, 'state', file(inodes.state, owner, `${run}/state`, 0o400)),
+    put(inodes.run, 'state', bytes(inodes.state, owner, 'active\n', 0o400)),
     put(outboxInode, `${place.id}.events.jsonl`, file(inodes.outboxEvents, owner, `${outbox}.events.jsonl`, 0o400)),
   ];
   if (!routed) return changes;
+  const route = `${run}/route.json`;
   return [
     ...changes,
-    put(inodes.run, 'route.json', file(inodes.route, owner, `${run}/route.json`, 0o400)),
-    put(outboxInode, `${place.id}.route.json`, file(inodes.outboxRoute, owner, `${outbox}.route.json`, 0o400)),
+    put(inodes.run, 'route.json', file(inodes.route, owner, route, 0o400)),
+    put(outboxInode, `${place.id}.route.json`, file(inodes.outboxRoute, owner, route, 0o400)),
   ];
 }
 
 /** What appears when the run has ended. */
-export function responseNodes(stateDir: string, agent: Agent, place: RunPlace): Change[] {
+export function responseNodes(stateDir: string, agent: Agent, place: RunPlace, outcome: string): Change[] {
   const inodes = requestInodes(place.serial);
   const owner = { ...agentOwnership(agent), time: place.session.created };
   const { run, outbox } = backing(stateDir, agent, place);
   const outboxInode = agentInodes(agent.serial).outbox;
   return [
+    put(inodes.run, 'state', bytes(inodes.state, owner, `${outcome}\n`, 0o400)),
     put(inodes.run, 'terminal.json', file(inodes.terminal, owner, `${run}/terminal.json`, 0o400)),
     put(outboxInode, `${place.id}.resp.json`, file(inodes.response, owner, `${outbox}.resp.json`, 0o400)),
   ];

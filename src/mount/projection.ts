@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BridleError } from '../contract/errors.js';
 import { REQUEST_SUFFIX, requestIdOf } from '../contract/names.js';
@@ -7,16 +7,16 @@ import type { Change, FuseSession, Inode } from '../native/fuse.js';
 import type { Queue, QueueEntry } from '../queue/queue.js';
 import type { Agent, Agents, ControlName } from '../service/agents.js';
 import type { RunRecord } from '../service/run-record.js';
-import { outboxTarget } from '../service/run-record.js';
 import type { ServiceObserver } from '../service/service.js';
 import type { SessionIndexRow } from '../sessions/session-index.js';
 import type { SessionStore } from '../sessions/session-store.js';
-import { agentInodes, ROOT, requestInodes, sessionInodes } from './inodes.js';
+import { agentInodes, ROOT, requestInodes } from './inodes.js';
 import {
   agentNodes,
   agentOwnership,
   bytes,
   controlNode,
+  latestNode,
   put,
   type RunPlace,
   responseNodes,
@@ -43,7 +43,6 @@ export class Projection implements ServiceObserver {
   readonly #deps: ProjectionDeps;
   #session: FuseSession | undefined;
   #pending: Change[] = [];
-  readonly #targets = new Map<string, Inode>();
   readonly #sessions = new Set<number>();
   readonly #refusals = new Map<string, Map<string, Inode>>();
   readonly #byInode = new Map<Inode, { agent: string; part: 'inbox' | ControlName }>();
@@ -58,10 +57,13 @@ export class Projection implements ServiceObserver {
       this.#prepareAgent(agent);
       this.#add(agentNodes(this.#deps.stateDir, ROOT.agents, agent));
       const sessions = await this.#deps.sessions.list(agent.name);
-      for (const session of sessions) this.#addSession(agent, session);
-      const outbox = new Set(readdirSync(join(this.#deps.stateDir, 'agents', agent.name, 'outbox')));
+      for (const session of sessions) {
+        this.#addSession(agent, session);
+        const latest = latestNode(this.#deps.stateDir, agent, session);
+        if (existsSync(latest.node.path)) this.#add([latest]);
+      }
       const byName = new Map(sessions.map((session) => [session.name, session]));
-      for (const entry of this.#deps.queue.entries(agent.name)) this.#addRequest(agent, entry, byName, outbox);
+      for (const entry of this.#deps.queue.entries(agent.name)) this.#addRequest(agent, entry, byName);
     }
   }
 
@@ -78,15 +80,6 @@ export class Projection implements ServiceObserver {
 
   publish(changes: readonly Change[]): void {
     this.#add(changes);
-    this.#flush();
-  }
-
-  /** Backing files that changed: what the kernel holds of them is stale. */
-  touched(targets: ReadonlySet<string>): void {
-    for (const target of targets) {
-      const inode = this.#targets.get(target);
-      if (inode !== undefined) this.#pending.push({ op: 'touch', inode });
-    }
     this.#flush();
   }
 
@@ -108,13 +101,13 @@ export class Projection implements ServiceObserver {
     this.#flush();
   }
 
-  responded(record: RunRecord, _response: Response): void {
+  responded(record: RunRecord, response: Response): void {
     const { agent: name, id } = record.request;
     const agent = this.#deps.agents.get(name);
     if (agent === undefined) return;
-    this.#add(responseNodes(this.#deps.stateDir, agent, placeOf(record)));
+    this.#add(responseNodes(this.#deps.stateDir, agent, placeOf(record), response.outcome));
+    if (response.text !== '') this.#add([latestNode(this.#deps.stateDir, agent, record.session)]);
     this.settled(name, `${id}${REQUEST_SUFFIX}`);
-    this.#targets.delete(outboxTarget(name, id, 'events.jsonl'));
   }
 
   /** The request has its answer: its file leaves the inbox. */
@@ -168,25 +161,18 @@ export class Projection implements ServiceObserver {
     if (this.#sessions.has(session.serial)) return;
     this.#sessions.add(session.serial);
     this.#add(sessionNodes(this.#deps.stateDir, agent, session));
-    const inodes = sessionInodes(session.serial);
-    const base = `agents/${agent.name}/sessions/${session.name}`;
-    this.#targets.set(`${base}/events.jsonl`, inodes.events);
-    this.#targets.set(`${base}/messages.jsonl`, inodes.messages);
   }
 
-  #addRequest(
-    agent: Agent,
-    entry: QueueEntry,
-    sessions: ReadonlyMap<string, SessionIndexRow>,
-    outbox: ReadonlySet<string>,
-  ): void {
+  #addRequest(agent: Agent, entry: QueueEntry, sessions: ReadonlyMap<string, SessionIndexRow>): void {
     if (entry.state === 'waiting') return;
     const { serial, id, place } = entry;
     const session = sessions.get(place.session);
     if (session === undefined) return;
     const runPlace = { serial, id, run: place.run, session };
-    this.#add(runNodes(this.#deps.stateDir, agent, runPlace, outbox.has(`${id}.route.json`)));
-    if (outbox.has(`${id}.resp.json`)) this.#add(responseNodes(this.#deps.stateDir, agent, runPlace));
+    const { stateDir } = this.#deps;
+    const route = join(stateDir, 'agents', agent.name, 'sessions', session.name, 'runs', place.run, 'route.json');
+    this.#add(runNodes(stateDir, agent, runPlace, existsSync(route)));
+    if (entry.state === 'finished') this.#add(responseNodes(stateDir, agent, runPlace, entry.result.outcome));
   }
 
   #add(changes: readonly Change[]): void {

@@ -51,4 +51,3 @@ export const queueRowSchema = z.discriminatedUnion('type', [
 
 export type QueueRow = z.infer<typeof queueRowSchema>;
 export type AcceptedRow = z.infer<typeof acceptedSchema>;
-export type ReceiptRow = z.infer<typeof receiptSchema>;

@@ -22,6 +22,15 @@ export interface ExecutionDeps {
   readonly begin: () => Promise<void>;
 }
 
+export interface Work {
+  readonly request: Request;
+  readonly agent: Agent;
+  readonly record: RunRecord;
+  /** Working directory, absolute; made when the request does not name it. */
+  readonly cwd: string;
+  readonly stop: StopSignal;
+}
+
 export interface Execution {
   readonly evidence: Evidence;
   readonly cleanup: Cleanup;
@@ -34,13 +43,8 @@ const STOP_GRACE_MS = 10_000;
  * Routes and executes one run and cleans up after it. Whatever goes wrong is evidence of the run; only a failure to
  * record is thrown.
  */
-export async function execute(
-  request: Request,
-  agent: Agent,
-  record: RunRecord,
-  stop: StopSignal,
-  deps: ExecutionDeps,
-): Promise<Execution> {
+export async function execute(work: Work, deps: ExecutionDeps): Promise<Execution> {
+  const { request, agent, record, cwd, stop } = work;
   let route: RouteDecision;
   let harness: Harness;
   let wishes: ReturnType<typeof harnessWishes>;
@@ -59,7 +63,7 @@ export async function execute(
   record.started(request.prompt);
   if (harness.info().kind === 'builtin') {
     await deps.begin();
-    const context = { launcher: NO_LAUNCHER, cwd: request.cwd ?? '/', scratch: '/' };
+    const context = { launcher: NO_LAUNCHER, cwd, scratch: '/' };
     return {
       evidence: await consume(harness, { ...wishes, ...context, history }, record, stop),
       cleanup: { empty: true },
@@ -68,7 +72,6 @@ export async function execute(
 
   const scratch = join(deps.stateDir, 'scratch', record.run);
   await using _scratch = await privateDirectory(scratch);
-  const cwd = request.cwd ?? join(deps.stateDir, 'work', agent.name, record.session.name);
   if (request.cwd === undefined) await mkdir(cwd, { recursive: true, mode: 0o700 });
   const lease = deps.lifecycle.lease({ id: record.run, kind: 'run', harness: route.harness });
   // Cleanup starts the moment the run is told to stop; it also ends the harness's stream.

@@ -16,7 +16,7 @@ export function sessionName(entry: AcceptedRequest): string {
   return entry.request.session ?? `s-${entry.serial.toString(36)}`;
 }
 
-export function outboxTarget(agent: string, id: string, kind: 'resp.json' | 'route.json' | 'events.jsonl'): string {
+export function outboxTarget(agent: string, id: string, kind: 'resp.json' | 'events.jsonl'): string {
   return `agents/${agent}/outbox/${id}.${kind}`;
 }
 
@@ -68,21 +68,19 @@ export class RunRecord {
     this.#route = route;
   }
 
-  /** The run has its session and may begin. */
-  begun(): void {
+  /** The run has its session and may begin. @param cwd its working directory, absolute */
+  begun(cwd: string): void {
     const { agent, id, uid, digest } = this.request;
     this.#startedAt = Date.now();
     this.#queue.start(agent, id, { session: this.session.name, run: this.run });
     this.session.setState('active');
-    this.session.writeRun(this.run, 'state', 'active\n');
+    this.session.setCwd(cwd);
     this.#append({ type: 'run.accepted', request: id, uid, digest });
   }
 
   routed(route: RouteDecision): void {
     this.#route = route;
-    const text = `${JSON.stringify(route)}\n`;
-    this.session.writeRun(this.run, 'route.json', text);
-    this.#journal.put(outboxTarget(this.request.agent, this.request.id, 'route.json'), text);
+    this.session.writeRun(this.run, 'route.json', `${JSON.stringify(route)}\n`);
     this.#append({ type: 'run.routed', route });
   }
 
@@ -119,7 +117,6 @@ export class RunRecord {
     };
     const { outcome, cause, stage } = terminal;
     this.session.writeRun(this.run, 'terminal.json', `${JSON.stringify(terminal)}\n`);
-    this.session.writeRun(this.run, 'state', `${outcome}\n`);
     this.session.setState(outcome === 'success' ? 'idle' : 'error');
     this.#journal.put(outboxTarget(agent, id, 'resp.json'), `${JSON.stringify(response)}\n`);
     this.#queue.finish(agent, id, { outcome, cause, stage });

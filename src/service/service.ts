@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { AuditFact } from '../audit/audit-row.js';
 import { BridleError, toBridleError } from '../contract/errors.js';
 import type { Caller } from '../contract/identity.js';
@@ -181,7 +182,8 @@ export class Service {
     const session = await sessions.open(entry.agent, sessionName(entry));
     const record = new RunRecord(entry, session, journal, queue);
     await session.acquire(record.run);
-    record.begun();
+    const cwd = entry.request.cwd ?? join(this.#deps.stateDir, 'work', agent.name, session.name);
+    record.begun(cwd);
 
     const { timeoutMs: wallMs = DEFAULT_TIMEOUT_MS, idleTimeoutMs: idleMs } = entry.request;
     using stop = new StopSignal({ wallMs, idleMs });
@@ -190,7 +192,10 @@ export class Service {
       await journal.durable();
       for (const observer of this.#observers) observer.runStarted(record);
     };
-    const { evidence, cleanup } = await execute(entry.request, agent, record, stop, { ...this.#deps, begin });
+    const { evidence, cleanup } = await execute(
+      { request: entry.request, agent, record, cwd, stop },
+      { ...this.#deps, begin },
+    );
     this.#running.delete(stop);
 
     const terminal = terminalOf(evidence, cleanup, record.durationMs);

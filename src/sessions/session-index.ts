@@ -1,5 +1,4 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { BridleError } from '../contract/errors.js';
 import { sessionNameSchema } from '../contract/names.js';
@@ -22,17 +21,19 @@ export type SessionIndexRow = z.infer<typeof indexRowSchema>;
 export class SessionIndex {
   readonly #journal: Journal;
   readonly #target: string;
+  readonly #directory: string;
   readonly #rows: Map<string, SessionIndexRow>;
 
-  private constructor(journal: Journal, target: string, rows: Map<string, SessionIndexRow>) {
+  private constructor(journal: Journal, agent: string, rows: Map<string, SessionIndexRow>) {
     this.#journal = journal;
-    this.#target = target;
+    this.#target = indexTarget(agent);
+    this.#directory = `agents/${agent}/sessions`;
     this.#rows = rows;
   }
 
   /** @throws BridleError STATE_CORRUPT when a row is damaged */
   static async open(journal: Journal, agent: string): Promise<SessionIndex> {
-    const target = `agents/${agent}/sessions.jsonl`;
+    const target = indexTarget(agent);
     await journal.durable();
     const rows = new Map<string, SessionIndexRow>();
     for await (const value of readRows(journal.path(target))) {
@@ -40,8 +41,8 @@ export class SessionIndex {
       if (!row.success) throw new BridleError('STATE_CORRUPT', `${target}: row ${rows.size + 1} is damaged`);
       rows.set(row.data.name, row.data);
     }
-    const index = new SessionIndex(journal, target, rows);
-    if (rows.size === 0) await index.#rebuild(journal.path(`agents/${agent}/sessions`));
+    const index = new SessionIndex(journal, agent, rows);
+    if (rows.size === 0) await index.#rebuild();
     return index;
   }
 
@@ -60,16 +61,28 @@ export class SessionIndex {
     this.#rows.set(name, row);
   }
 
-  async #rebuild(directory: string): Promise<void> {
+  /** What the meta.json of a session says that the index does not have; undefined when there is none. */
+  async unlisted(name: string): Promise<SessionIndexRow | undefined> {
+    const target = `${this.#directory}/${name}/meta.json`;
+    if (this.#journal.size(target) === 0) return undefined;
+    const meta = indexRowSchema.safeParse(await readJson(this.#journal.path(target)));
+    return meta.success && meta.data.name === name ? meta.data : undefined;
+  }
+
+  async #rebuild(): Promise<void> {
     const found: SessionIndexRow[] = [];
-    for (const name of await listNames(directory)) {
-      const meta = indexRowSchema.safeParse(await readJson(join(directory, name, 'meta.json')));
-      if (meta.success && meta.data.name === name) found.push(meta.data);
+    for (const name of await listNames(this.#journal.path(this.#directory))) {
+      const row = sessionNameSchema.safeParse(name).success ? await this.unlisted(name) : undefined;
+      if (row !== undefined) found.push(row);
     }
     found.sort((a, b) => a.serial - b.serial);
     for (const row of found) this.#rows.set(row.name, row);
     if (found.length > 0) this.#journal.put(this.#target, found.map(toRow).join(''));
   }
+}
+
+function indexTarget(agent: string): string {
+  return `agents/${agent}/sessions.jsonl`;
 }
 
 async function listNames(directory: string): Promise<string[]> {

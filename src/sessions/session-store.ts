@@ -68,16 +68,20 @@ export class SessionStore {
       await this.#journal.durable();
       return Session.open(this.#journal, { agent, ...row });
     }
-    const meta: SessionMeta = { agent, name, serial: this.#nextSerial(), created: Date.now() };
     const base = sessionTarget(agent, name);
+    const left = await index.unlisted(name);
+    const meta: SessionMeta = { agent, ...(left ?? { name, serial: this.#nextSerial(), created: Date.now() }) };
+    if (left !== undefined && this.#journal.size(`${base}/events.jsonl`) > 0) {
+      index.add(meta);
+      await this.#journal.durable();
+      return Session.open(this.#journal, meta);
+    }
     this.#journal.put(`${base}/meta.json`, `${JSON.stringify({ schema: 'bridle.session/v1', ...meta })}\n`);
     this.#journal.append([`${base}/events.jsonl`, `${base}/messages.jsonl`], '');
-    this.#journal.put(`${base}/latest.md`, '');
     this.#journal.put(`${base}/state`, 'idle\n');
     // The row that makes it a session comes last: without it the next start makes it again.
     index.add(meta);
-    await this.#journal.durable();
-    return Session.open(this.#journal, meta);
+    return Session.create(this.#journal, meta);
   }
 
   #index(agent: string): Promise<SessionIndex> {

@@ -7,7 +7,7 @@ import { lastRow, readRowsBackward, toRow } from '../durable/rows.js';
 import { RunTurns } from './run-turns.js';
 
 export type SessionState = 'idle' | 'active' | 'error';
-export type RunFile = 'route.json' | 'terminal.json' | 'state';
+export type RunFile = 'route.json' | 'terminal.json';
 
 /** Identity of a session, as it stands in its index row and in its meta.json. */
 export interface SessionMeta {
@@ -45,6 +45,7 @@ export class Session {
   readonly #turns = new RunTurns();
   #eventSeq: number;
   #messageSeq: number;
+  #cwd: string | undefined;
 
   private constructor(journal: Journal, meta: SessionMeta, eventSeq: number, messageSeq: number) {
     this.agent = meta.agent;
@@ -69,6 +70,11 @@ export class Session {
       lastSeq(journal.path(`${base}/messages.jsonl`)),
     ]);
     return new Session(journal, meta, eventSeq, messageSeq);
+  }
+
+  /** A session that is made now: its files are empty, so nothing has to be read. */
+  static create(journal: Journal, meta: SessionMeta): Session {
+    return new Session(journal, meta, 0, 0);
   }
 
   /** No run has it or waits for it. */
@@ -111,6 +117,13 @@ export class Session {
     this.#journal.put(`${this.#base}/state`, `${state}\n`);
   }
 
+  /** Working directory of the newest run. */
+  setCwd(path: string): void {
+    if (path === this.#cwd) return;
+    this.#cwd = path;
+    this.#journal.put(`${this.#base}/cwd`, `${path}\n`);
+  }
+
   /** Replaces a file of a run; `text` is its whole content. */
   writeRun(run: string, file: RunFile, text: string): void {
     this.#journal.put(`${this.#base}/runs/${run}/${file}`, text);
@@ -118,6 +131,7 @@ export class Session {
 
   /** The newest whole messages, oldest first: at most 200 and 1 MiB of text. */
   async history(): Promise<HistoryMessage[]> {
+    if (this.#messageSeq === 0) return [];
     await this.#journal.durable();
     const messages: HistoryMessage[] = [];
     let bytes = 0;

@@ -133,10 +133,7 @@ describe('ending a process', () => {
     );
     await until(() => existsSync(world.path('done')), 'the orphans were made');
     const { supervisor } = world.store.only();
-    await until(() => {
-      const children = childrenOf(supervisor.pid);
-      return children.length === 1 && children[0]?.pid === pid;
-    }, 'only the child is left below the supervisor');
+    await until(() => childrenOf(supervisor.pid).join() === String(pid), 'only the child is left below the supervisor');
   });
 
   it.each(BOUNDARIES)('LC-27 leaves nothing after SIGKILL to the daemon, $name', async ({ cgroup }) => {

@@ -112,16 +112,10 @@ export async function failureOf(promise: Promise<unknown>): Promise<BridleError>
   throw new Error(`expected a BridleError, got ${String(outcome)}`);
 }
 
-/** Living and dead children of a process, from /proc. */
-export function childrenOf(pid: number): { pid: number; state: string }[] {
+/** Living and dead children of a process, as the kernel lists them at one moment. */
+export function childrenOf(pid: number): number[] {
   const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return list
-    .split(' ')
-    .filter(Boolean)
-    .map((child) => {
-      const stat = readFileSync(`/proc/${child}/stat`, 'utf8');
-      return { pid: Number(child), state: stat.slice(stat.lastIndexOf(')') + 2).charAt(0) };
-    });
+  return list.split(' ').filter(Boolean).map(Number);
 }
 
 /** Cgroups of leases that exist now below ours. */

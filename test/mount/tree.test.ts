@@ -69,7 +69,7 @@ describe('the tree', () => {
     expect(await readFile(join(agent, 'harness'), 'utf8')).toBe('echo\n');
     expect(await handIn(agent, 'by-control', { prompt: 'x' })).toBeUndefined();
     expect(await response(agent, 'by-control')).toMatchObject({ outcome: 'success', harness: 'echo' });
-    await writeFile(join(agent, 'harness'), '');
+    await writeFile(join(agent, 'harness'), '\n');
     expect(await readFile(join(agent, 'harness'), 'utf8')).toBe('');
   });
 

@@ -54,12 +54,11 @@ describe('acceptance', () => {
     expect(await handIn(agent, 'synced', { prompt: 'to disk' })).toBeUndefined();
     await using inbox = await open(join(agent, 'inbox'), 'r');
     await inbox.sync();
-    const segments = await readdir(join(daemon.state, 'journal'));
-    const journal = await Promise.all(
-      [...segments.map((name) => join(daemon.state, 'journal', name)), join(daemon.state, 'queue', 'log.jsonl')].map(
-        (path) => readFile(path, 'utf8'),
-      ),
-    );
+    const places = ['journal', 'queue'].map((name) => join(daemon.state, name));
+    const files = (
+      await Promise.all(places.map(async (place) => (await readdir(place)).map((name) => join(place, name))))
+    ).flat();
+    const journal = await Promise.all(files.map((path) => readFile(path, 'utf8')));
     expect(journal.join('')).toContain('"id":"synced"');
   });
 

@@ -51,13 +51,8 @@ describe('sessions', () => {
     using temporary = temporaryDirectory();
     await using opened = await Opened.at(temporary.path);
     const session = await opened.store.open('main', 'talk');
-    expect(readdirSync(session.directory).sort()).toEqual([
-      'events.jsonl',
-      'latest.md',
-      'messages.jsonl',
-      'meta.json',
-      'state',
-    ]);
+    await session.durable();
+    expect(readdirSync(session.directory).sort()).toEqual(['events.jsonl', 'messages.jsonl', 'meta.json', 'state']);
     session.setState('active');
     session.appendMessage('r1', 'user', 'hello?');
     session.appendMessage('r1', 'assistant', 'hello!');
@@ -198,6 +193,24 @@ describe('sessions', () => {
       expect(await opened.store.list('nobody')).toEqual([]);
     }
     await using opened = await Opened.at(temporary.path);
+    expect(await opened.store.list('main')).toEqual(before);
+  });
+
+  it('SE-35 knows a session that the index lacks by its own files', async () => {
+    using temporary = temporaryDirectory();
+    const index = join(temporary.path, 'agents/main/sessions.jsonl');
+    let before: readonly unknown[] = [];
+    {
+      await using opened = await Opened.at(temporary.path);
+      for (const name of ['a', 'b'])
+        (await opened.store.open('main', name)).appendEvent('r', { type: 'text', text: 'x' });
+      before = await opened.store.list('main');
+    }
+    writeFileSync(index, readFileSync(index, 'utf8').replace(/.*\n$/, ''));
+    await using opened = await Opened.at(temporary.path);
+    expect(await opened.store.list('main')).toEqual(before.slice(0, 1));
+    const session = await opened.store.open('main', 'b');
+    expect(session.appendEvent('r', { type: 'text', text: 'y' }).seq).toBe(2);
     expect(await opened.store.list('main')).toEqual(before);
   });
 

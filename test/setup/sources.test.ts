@@ -21,7 +21,6 @@ const suppressions = [
   'NO' + 'LINT',
   '#pragma GCC ' + 'diagnostic',
   'clang-format ' + 'off',
-  'as ' + 'any',
 ];
 
 describe('source files', () => {

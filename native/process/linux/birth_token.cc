@@ -74,6 +74,8 @@ SignalResult signal_process(const ProcessIdentity& identity, int signal) {
   if (token.empty() || token != identity.token) return SignalResult::mismatch;
   if (send_signal(pidfd.get(), signal) == 0) return SignalResult::sent;
   if (errno == ESRCH) return SignalResult::gone;
+  // Signal 0 only asks: a process of another user is there all the same.
+  if (errno == EPERM && signal == 0) return SignalResult::sent;
   throw_errno("pidfd_send_signal");
 }
 

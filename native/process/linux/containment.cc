@@ -1,11 +1,13 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <sstream>
 
 #include "../process.h"
+#include "../system_error.h"
 #include "pidfd.h"
 #include "proc.h"
 
@@ -71,9 +73,16 @@ std::optional<std::string> own_cgroup(const std::string& mount_root) {
   return std::nullopt;
 }
 
+/// Not the process id: processes of other PID namespaces and our own threads may probe at the same time.
+std::string probe_name() {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) throw_errno("getrandom");
+  return "/bridle-probe-" + std::to_string(number);
+}
+
 /// Only making a cgroup shows whether it can be made; cgroup.kill came with kernel 5.14.
 bool can_make_cgroup(const std::string& root) {
-  const std::string probe = root + "/bridle-probe-" + std::to_string(getpid());
+  const std::string probe = root + probe_name();
   if (mkdir(probe.c_str(), 0755) != 0) return false;
   const bool usable = access((probe + "/cgroup.kill").c_str(), W_OK) == 0;
   return rmdir(probe.c_str()) == 0 && usable;

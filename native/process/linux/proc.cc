@@ -15,7 +15,7 @@
 namespace bridle {
 namespace {
 
-constexpr std::size_t max_small_file = 1024 * 1024;
+constexpr std::size_t max_small_file = 1024UL * 1024;
 
 struct CloseDirectory {
   void operator()(DIR* directory) const noexcept { closedir(directory); }

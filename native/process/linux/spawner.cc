@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -11,6 +10,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <csignal>
 #include <exception>
 #include <utility>
 

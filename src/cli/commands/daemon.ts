@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Console } from '../console.js';
-import type { Finish } from '../program.js';
+import type { Finish } from '../finish.js';
 
 export function registerDaemon(program: Command, console: Console, finish: Finish): void {
   program

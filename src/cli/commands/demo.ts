@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Console } from '../console.js';
-import type { Finish } from '../program.js';
+import type { Finish } from '../finish.js';
 
 const EXIT_INTERRUPTED = 130;
 

@@ -4,7 +4,7 @@ import type { Console } from '../console.js';
 import { type CheckResult, runChecks } from '../doctor/check.js';
 import { nativeChecks } from '../doctor/native-checks.js';
 import { platformChecks } from '../doctor/platform-checks.js';
-import type { Finish } from '../program.js';
+import type { Finish } from '../finish.js';
 
 const COLORS: Record<CheckResult['status'], Color> = { ok: 'green', warning: 'yellow', failed: 'red' };
 const EXIT_UNFIT = 1;

@@ -9,7 +9,7 @@ import { findMount } from '../client/find-mount.js';
 import { handIn, newRequestId } from '../client/hand-in.js';
 import { awaitResponse } from '../client/response.js';
 import type { Console } from '../console.js';
-import type { Finish } from '../program.js';
+import type { Finish } from '../finish.js';
 import { RunView } from '../run-view.js';
 
 /** Exit codes of `bridle run`: timed_out as timeout(1) has it, cancelled as a shell reports SIGINT. */

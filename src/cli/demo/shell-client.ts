@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { BridleError } from '../../contract/errors.js';
-import type { LeaseStore } from '../../lifecycle/lease-store.js';
 import { Lifecycle } from '../../lifecycle/lifecycle.js';
+import { VolatileLeaseStore } from '../volatile-lease-store.js';
 
 /**
  * Runs a shell script as a client of the mount: a process of its own, since the kernel would let no process wait for
@@ -23,24 +23,5 @@ export async function runShellClient(
     if (code !== 0) throw new BridleError('INTERNAL', `the client failed: ${complaint.trim()}`);
   } finally {
     await lease.close();
-  }
-}
-
-/** Records of processes that must not outlive this one: nobody recovers them. */
-class VolatileLeaseStore implements LeaseStore {
-  readonly #records = new Map<string, unknown>();
-
-  put(record: Parameters<LeaseStore['put']>[0]): Promise<void> {
-    this.#records.set(record.id, record);
-    return Promise.resolve();
-  }
-
-  remove(id: string): Promise<void> {
-    this.#records.delete(id);
-    return Promise.resolve();
-  }
-
-  list(): Promise<unknown[]> {
-    return Promise.resolve([...this.#records.values()]);
   }
 }

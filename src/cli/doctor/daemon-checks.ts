@@ -1,5 +1,6 @@
-import { access, constants } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access, constants, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { HarnessHealth, HarnessInfo } from '../../contract/harness.js';
 import { defaultPaths } from '../../daemon/paths.js';
 import { createHarnesses } from '../../harnesses/registry.js';
 import { findMount } from '../client/find-mount.js';
@@ -26,21 +27,39 @@ export function daemonChecks(env: NodeJS.ProcessEnv, mount: string | undefined):
         }
       },
     },
-    ...harnessChecks(env),
+    ...harnessChecks(env, mount),
   ];
 }
 
-function harnessChecks(env: NodeJS.ProcessEnv): Check[] {
+/** As the daemon sees its harnesses when one runs, since its PATH decides; else as one started here would. */
+function harnessChecks(env: NodeJS.ProcessEnv, mount: string | undefined): Check[] {
   const harnesses = createHarnesses({ path: env['PATH'] ?? '', env: definedOf(env) });
   return [...harnesses].map(([name, harness]) => ({
     code: `HARNESS_${name.toUpperCase().replaceAll('-', '_')}`,
     required: false,
     meaning: `Requests cannot go to ${name}.`,
     look: async () => {
-      const { healthy, reason } = await harness.healthCheck();
-      return { ok: healthy, found: healthy ? (harness.info().program ?? 'built in') : (reason ?? 'not healthy') };
+      const published = await publishedHarness(name, env, mount);
+      const { healthy, reason, program } = published ?? { ...harness.info(), ...(await harness.healthCheck()) };
+      return { ok: healthy, found: healthy ? (program ?? 'built in') : (reason ?? 'not healthy') };
     },
   }));
+}
+
+type PublishedHarness = HarnessInfo & HarnessHealth;
+
+async function publishedHarness(
+  name: string,
+  env: NodeJS.ProcessEnv,
+  mount: string | undefined,
+): Promise<PublishedHarness | undefined> {
+  try {
+    const path = join(await findMount(mount, env), 'harnesses', name, 'info.json');
+    return JSON.parse(await readFile(path, 'utf8')) as PublishedHarness;
+  } catch {
+    // No daemon, or one of another version: what this installation knows is the next best.
+    return undefined;
+  }
 }
 
 function definedOf(env: NodeJS.ProcessEnv): Record<string, string> {

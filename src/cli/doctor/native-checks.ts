@@ -1,6 +1,9 @@
-import { readFile, stat } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { BoundaryStrength } from '../../lifecycle/lifecycle.js';
+import { VolatileLeaseStore } from '../volatile-lease-store.js';
 import type { Check, Finding } from './check.js';
 
 /** A mount that has not answered for this long does not count as answering. */
@@ -22,9 +25,8 @@ export function nativeChecks(): Check[] {
         'This kernel (before 6.9) names processes by their start time only, which a fast reuse of a PID can repeat.',
       look: () =>
         guarded(async () => {
-          const { probeContainment } = await import('../../native/process.js');
-          const { pidfs } = probeContainment();
-          return { ok: pidfs, found: pidfs ? 'pidfs' : 'start times' };
+          const { birthToken } = await strength();
+          return { ok: birthToken === 'pidfs', found: birthToken };
         }),
     },
     {
@@ -33,14 +35,10 @@ export function nativeChecks(): Check[] {
       meaning: 'Runs are contained without a cgroup: a subreaper finds their processes, which is slower and weaker.',
       look: () =>
         guarded(async () => {
-          const { probeContainment } = await import('../../native/process.js');
-          const { cgroupRoot } = probeContainment();
-          if (cgroupRoot !== null) return { ok: true, found: cgroupRoot };
-          return {
-            ok: false,
-            found: 'no cgroup v2 that we may divide',
-            fix: 'systemd-run --user --scope -p Delegate=yes bridle daemon',
-          };
+          const { kind, weakness } = await strength();
+          if (kind === 'cgroup+subreaper') return { ok: true, found: kind };
+          const fix = 'systemd-run --user --scope -p Delegate=yes bridle daemon';
+          return { ok: false, found: weakness ?? kind, fix };
         }),
     },
     {
@@ -61,11 +59,23 @@ async function guarded(look: () => Promise<Finding>): Promise<Finding> {
 }
 
 async function nativeAddon(): Promise<Finding> {
-  await import('../../native/addon.js');
+  await import('../../native/fuse.js');
   // The loaded library's file name ends in its version: libfuse3.so.3.14.0.
   const maps = await readFile('/proc/self/maps', 'utf8');
   const library = /\S*\/libfuse3\.so\.\S+/.exec(maps)?.[0];
   return { ok: true, found: library === undefined ? 'loaded' : basename(library) };
+}
+
+/** How strong the boundaries of a daemon started here would be. */
+async function strength(): Promise<BoundaryStrength> {
+  const { Lifecycle } = await import('../../lifecycle/lifecycle.js');
+  const stateDir = await mkdtemp(join(tmpdir(), 'bridle-doctor-'));
+  try {
+    await using lifecycle = new Lifecycle({ stateDir, store: new VolatileLeaseStore() });
+    return lifecycle.strength;
+  } finally {
+    await rm(stateDir, { recursive: true, force: true });
+  }
 }
 
 async function staleMounts(): Promise<Finding> {

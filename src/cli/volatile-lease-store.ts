@@ -1,0 +1,20 @@
+import type { LeaseStore } from '../lifecycle/lease-store.js';
+
+/** Records of processes that must not outlive this one: nobody recovers them. */
+export class VolatileLeaseStore implements LeaseStore {
+  readonly #records = new Map<string, unknown>();
+
+  put(record: Parameters<LeaseStore['put']>[0]): Promise<void> {
+    this.#records.set(record.id, record);
+    return Promise.resolve();
+  }
+
+  remove(id: string): Promise<void> {
+    this.#records.delete(id);
+    return Promise.resolve();
+  }
+
+  list(): Promise<unknown[]> {
+    return Promise.resolve([...this.#records.values()]);
+  }
+}
