@@ -8,8 +8,8 @@ import { startDaemon } from './lib/daemon.mjs';
 import { percentile } from './lib/statistics.mjs';
 
 const CLIENTS = [
-  { clients: 1, requests: 500 },
-  { clients: 16, requests: 3200 },
+  { clients: 1, requests: 300 },
+  { clients: 16, requests: 1600 },
 ];
 const WARM_UP = 100;
 const PEER = 'ext4 hand-off';

@@ -18,7 +18,7 @@ export interface HarnessInfo {
 
 export type HarnessField = keyof Pick<
   Request,
-  'model' | 'system' | 'cwd' | 'permissions' | 'reasoning' | 'temperature' | 'seed' | 'idleTimeoutMs'
+  'model' | 'system' | 'cwd' | 'permissions' | 'reasoning' | 'temperature' | 'seed'
 >;
 
 export interface HarnessHealth {

@@ -19,7 +19,7 @@ export function harnessWishes(request: Request, agent: Agent, info: HarnessInfo)
   const system = request.system ?? (agent.controls['system.md'] || null);
   const model = request.model ?? (agent.controls.model || null);
   const { cwd, permissions, reasoning, temperature, seed } = request;
-  const set: Record<Exclude<HarnessField, 'idleTimeoutMs'>, unknown> = {
+  const set: Record<HarnessField, unknown> = {
     model,
     system,
     cwd,

@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorBody } from '../../src/contract/errors.js';
@@ -106,8 +106,6 @@ describe('bridle run', () => {
     const { code, stderr } = await ended;
     expect(code).toBe(130);
     const response = /cat (\S+\.resp\.json)/.exec(stderr)?.[1] ?? '';
-    await bridle(['run', '--harness', 'echo', 'x'], { env: daemon.env });
-    const { writeFile } = await import('node:fs/promises');
     await writeFile(join(daemon.directory, 'go'), '');
     await until(
       'the response is there',

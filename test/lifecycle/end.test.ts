@@ -7,7 +7,6 @@ import { until } from '../support/until.js';
 import { DIST, FakeDaemon } from './fake-daemon.js';
 import {
   BOUNDARIES,
-  canMakeCgroups,
   childrenOf,
   isAlive,
   leaseCgroups,
@@ -151,50 +150,44 @@ describe('ending a process', () => {
     expect(existsSync(daemon.recordPath())).toBe(true);
   });
 
-  it('LC-28 empties the boundary of a killed supervisor through its cgroup', async () => {
-    expect(canMakeCgroups, 'this test needs cgroup version 2').toBe(true);
-    await using world = new World();
-    const lease = world.lifecycle.lease(OPERATION);
-    const process = await lease.launcher.launch(world.script(STUBBORN));
-    const child = await writtenIdentity(world.directory, 'child');
-    const grandchild = await writtenIdentity(world.directory, 'grandchild');
-    signalProcess(world.store.only().supervisor, SIGKILL);
-    expect(await process.exited).toEqual({ code: null, signal: SIGKILL });
-    await untilGone(child);
-    expect(await lease.close()).toEqual({ empty: true });
-    expect(isAlive(grandchild)).toBe(false);
-    expect(world.store.records.size).toBe(0);
-    expect(leaseCgroups().filter((name) => name.endsWith(lease.id))).toEqual([]);
-  });
+  it.each(BOUNDARIES)(
+    'LC-28 finishes the work of a killed supervisor, or says that it cannot, $name',
+    async ({ cgroup }) => {
+      await using world = new World({ cgroup });
+      const lease = world.lifecycle.lease(OPERATION);
+      const process = await lease.launcher.launch(world.script(STUBBORN));
+      const child = await writtenIdentity(world.directory, 'child');
+      const grandchild = await writtenIdentity(world.directory, 'grandchild');
+      signalProcess(world.store.only().supervisor, SIGKILL);
+      expect(await process.exited).toEqual({ code: null, signal: SIGKILL });
+      const cleanup = await lease.close();
+      expect(isAlive(child)).toBe(false);
+      expect(leaseCgroups().filter((name) => name.endsWith(lease.id))).toEqual([]);
+      if (cgroup) {
+        expect(cleanup).toEqual({ empty: true });
+        expect(isAlive(grandchild)).toBe(false);
+        expect(world.store.records.size).toBe(0);
+      } else {
+        expect(cleanup).toMatchObject({ empty: false, evidence: [{ kind: 'boundary_indeterminate' }] });
+        expect(world.store.only().state).toBe('cleanup_failed');
+        signalProcess(grandchild, SIGKILL);
+        await untilGone(grandchild);
+      }
+    },
+  );
 
-  it('LC-28 never calls the boundary of a killed supervisor empty without a cgroup', async () => {
-    await using world = new World({ cgroup: false });
+  it.each(BOUNDARIES)('LC-29 kills a supervisor that does not answer, $name', async ({ cgroup }) => {
+    await using world = new World({ cgroup, cleanupTimeoutMs: 500 });
     const lease = world.lifecycle.lease(OPERATION);
     await lease.launcher.launch(world.script(STUBBORN));
+    const { supervisor } = world.store.only();
     const child = await writtenIdentity(world.directory, 'child');
     const grandchild = await writtenIdentity(world.directory, 'grandchild');
-    signalProcess(world.store.only().supervisor, SIGKILL);
-    const cleanup = await lease.close();
-    expect(cleanup).toMatchObject({ empty: false, evidence: [{ kind: 'boundary_indeterminate' }] });
-    expect(isAlive(child)).toBe(false);
-    expect(world.store.only().state).toBe('cleanup_failed');
-    signalProcess(grandchild, SIGKILL);
+    signalProcess(supervisor, SIGSTOP);
+    expect(await lease.close()).toMatchObject({ empty: cgroup });
+    expect([supervisor, child].filter(isAlive)).toEqual([]);
+    if (!cgroup) signalProcess(grandchild, SIGKILL);
     await untilGone(grandchild);
-  });
-
-  it('LC-29 kills a supervisor that does not answer', async () => {
-    expect(canMakeCgroups, 'this test needs cgroup version 2').toBe(true);
-    await using world = new World({ cleanupTimeoutMs: 500 });
-    const lease = world.lifecycle.lease(OPERATION);
-    await lease.launcher.launch(world.script(STUBBORN));
-    const processes = [
-      await writtenIdentity(world.directory, 'child'),
-      await writtenIdentity(world.directory, 'grandchild'),
-      world.store.only().supervisor,
-    ];
-    signalProcess(world.store.only().supervisor, SIGSTOP);
-    expect(await lease.close()).toEqual({ empty: true });
-    expect(processes.filter(isAlive)).toEqual([]);
   });
 
   it('LC-13 ends the processes of a JavaScript worker with it', async () => {

@@ -5,16 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { LeaseRecord } from '../../src/lifecycle/lease-record.js';
 import { identify } from '../../src/native/identity.js';
 import { until } from '../support/until.js';
-import {
-  BOUNDARIES,
-  canMakeCgroups,
-  failureOf,
-  isAlive,
-  leaseCgroups,
-  MemoryStore,
-  OPERATION,
-  World,
-} from './support.js';
+import { BOUNDARIES, CGROUP_ROOT, failureOf, isAlive, leaseCgroups, MemoryStore, OPERATION, World } from './support.js';
 
 /** A store whose put waits until it is let through, or fails. */
 class GatedStore extends MemoryStore {
@@ -96,7 +87,7 @@ describe('starting a process', () => {
     const records = [...world.store.records.values()] as LeaseRecord[];
     expect(new Set(records.map((record) => record.supervisor.pid)).size).toBe(4);
     expect(new Set(records.map((record) => record.child.pid)).size).toBe(4);
-    if (canMakeCgroups) expect(new Set(records.map((record) => JSON.stringify(record.boundary))).size).toBe(4);
+    if (CGROUP_ROOT !== null) expect(new Set(records.map((record) => JSON.stringify(record.boundary))).size).toBe(4);
     const again = await failureOf(leases[0]?.launcher.launch(world.script('true')) ?? Promise.resolve());
     expect(again.code).toBe('INTERNAL');
     expect(world.store.records.size).toBe(4);

@@ -120,7 +120,7 @@ describe('requests that only JavaScript can answer', () => {
       }
       print('ok')`;
     const clients = Array.from({ length: 8 }, (_, i) => client<string>(body, mounted.path('inbox'), `c${i}`));
-    expect(await Promise.all(clients)).toEqual(Array(8).fill('ok'));
+    expect(await Promise.all(clients)).toEqual(new Array(8).fill('ok'));
     expect(new Set(mounted.requests.map((request) => request.op === 'handoff' && request.name)).size).toBe(2000);
     expect(
       mounted.requests.every((request) => request.op === 'handoff' && `${request.bytes}.req.json` === request.name),

@@ -34,7 +34,7 @@ export class CodexHarness implements Harness {
       kind: 'process',
       program: this.#program.find(),
       automatic: true,
-      supports: ['model', 'system', 'cwd', 'permissions', 'reasoning', 'idleTimeoutMs'],
+      supports: ['model', 'system', 'cwd', 'permissions', 'reasoning'],
       promptBy: 'stdin',
     };
   }

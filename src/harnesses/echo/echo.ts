@@ -11,7 +11,7 @@ const INFO: HarnessInfo = {
   program: null,
   automatic: false,
   // It reads nothing and runs nothing, so every working directory and every permission mode is kept.
-  supports: ['cwd', 'permissions', 'idleTimeoutMs'],
+  supports: ['cwd', 'permissions'],
   promptBy: 'memory',
 };
 

@@ -35,7 +35,7 @@ export class PiHarness implements Harness {
       kind: 'process',
       program: this.#program.find(),
       automatic: true,
-      supports: ['model', 'system', 'cwd', 'permissions', 'reasoning', 'idleTimeoutMs'],
+      supports: ['model', 'system', 'cwd', 'permissions', 'reasoning'],
       promptBy: 'stdin',
     };
   }

@@ -36,7 +36,7 @@ export class ScriptHarness implements Harness {
       program: this.#program?.find() ?? null,
       automatic: false,
       // All of them are handed to the script, which is the user's own code.
-      supports: ['model', 'system', 'cwd', 'permissions', 'reasoning', 'temperature', 'seed', 'idleTimeoutMs'],
+      supports: ['model', 'system', 'cwd', 'permissions', 'reasoning', 'temperature', 'seed'],
       promptBy: 'stdin',
     };
   }
