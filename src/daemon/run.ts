@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import type { Logger } from 'pino';
+import { toBridleError } from '../contract/errors.js';
 import { notifySystemd } from '../native/system.js';
 import { startDaemon } from './daemon.js';
 import { createLogger } from './log.js';
 import { defaultPaths } from './paths.js';
+import { Watchdog } from './watchdog.js';
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
@@ -42,37 +43,18 @@ export async function runDaemon(options: RunOptions): Promise<number> {
   });
   notifySystemd(`READY=1\nSTATUS=serving ${daemon.mount}`);
   log.info({ mount: daemon.mount, state: daemon.state, pid: process.pid }, 'ready');
-  const watchdog = startWatchdog(env, log, () => daemon.probe());
+  const watchdog = new Watchdog(env, log, () => daemon.probe());
 
   const reason = await Promise.race([stopped, daemon.ended]);
-  clearInterval(watchdog);
+  watchdog[Symbol.dispose]();
   notifySystemd('STOPPING=1\nSTATUS=stopping');
-  if (reason instanceof Error) log.fatal({ err: reason }, 'cannot go on');
-  else log.info({ reason: reason ?? 'unmounted' }, 'stopping');
+  if (reason instanceof Error) {
+    log.fatal({ err: reason }, 'cannot go on');
+    await daemon.stop().catch((error: unknown) => log.error({ err: error }, 'could not end in order'));
+    return toBridleError(reason).exitCode;
+  }
+  log.info({ reason: reason ?? 'unmounted' }, 'stopping');
   await daemon.stop();
   log.info('stopped');
-  return reason instanceof Error ? 74 : 0;
-}
-
-/** Answers systemd's watchdog at half its period, each time after a probe of both halves. */
-function startWatchdog(env: NodeJS.ProcessEnv, log: Logger, probe: () => Promise<void>): NodeJS.Timeout | undefined {
-  const periodMs = Number(env['WATCHDOG_USEC'] ?? 0) / 1000;
-  const forUs = env['WATCHDOG_PID'] === undefined || Number(env['WATCHDOG_PID']) === process.pid;
-  if (!(periodMs > 0) || !forUs) return undefined;
-  let probing = false;
-  return setInterval(() => {
-    // A probe that hangs must not be followed by others: each one holds a thread.
-    if (probing) return;
-    probing = true;
-    probe().then(
-      () => {
-        probing = false;
-        notifySystemd('WATCHDOG=1');
-      },
-      (error: unknown) => {
-        probing = false;
-        log.error({ err: error }, 'the mount does not answer');
-      },
-    );
-  }, periodMs / 2);
+  return 0;
 }

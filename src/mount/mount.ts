@@ -46,23 +46,26 @@ export class Mount implements AsyncDisposable {
     await projection.build();
 
     const point = await MountPoint.open(options);
+    let session: FuseSession | undefined;
     try {
       const handler = new RequestHandler(deps.service, projection, (error) => {
         deps.log.error({ err: error }, 'a request through the mount failed');
       });
-      const session: FuseSession = serve({
+      const served = serve({
         mountpoint: point.path,
         fd: point.fd,
         root: directory(ROOT.directory, owner, 0o755),
-        onRequest: (request) => void handler.handle(request, session),
+        onRequest: (request) => void handler.handle(request, served),
         onAbort: (token) => deps.log.debug({ token }, 'a caller stopped waiting'),
         onEnd: deps.onEnd,
       });
-      projection.attach(session);
+      session = served;
+      projection.attach(served);
       deps.service.observe(projection);
-      return new Mount(point, session, projection, owner);
+      return new Mount(point, served, projection, owner);
     } catch (error) {
       point.close();
+      await session?.stop();
       throw error;
     }
   }
