@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -14,6 +14,8 @@ let cgroupsBefore = new Set<string>();
 export function setup(): void {
   // Short, because socket paths below it are limited to 108 bytes.
   temporary = mkdtempSync('/tmp/bt-');
+  // Tests that act as another user must get to their files, as they would below /tmp.
+  chmodSync(temporary, 0o755);
   process.env['TMPDIR'] = temporary;
   process.env['BRIDLE_TEST_RUN'] = temporary;
   cgroupsBefore = new Set(cgroups());
@@ -78,12 +80,24 @@ function isOrphanSupervisor(pid: number): boolean {
   return program.startsWith(project) && program.includes('bridle-supervisor') && parentOf(pid) === 1;
 }
 
-function cgroups(): string[] {
-  const root = '/sys/fs/cgroup';
-  if (!existsSync(root)) return [];
-  return readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((path) => /(^|\/)bridle[-.][^/]*$/.test(path) && existsSync(`${root}/${path}/cgroup.procs`))
-    .map((path) => `${root}/${path}`);
+function cgroups(root = '/sys/fs/cgroup'): string[] {
+  return subdirectories(root).flatMap((name) => {
+    const path = `${root}/${name}`;
+    const below = cgroups(path);
+    return /^bridle[-.]/.test(name) && existsSync(`${path}/cgroup.procs`) ? [...below, path] : below;
+  });
+}
+
+/** None when the directory is gone: cgroups come and go while we look. */
+function subdirectories(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** A populated one belongs to something that lives: if that is ours, it is reported as a process. */

@@ -13,7 +13,7 @@ const manifests = fileURLToPath(new URL('./clis/', import.meta.url));
 
 /** Directory of everything that the full tests install or make. */
 export function fullDirectory() {
-  return process.env.BRIDLE_FULL_DIR ?? fileURLToPath(new URL('../../build/full', import.meta.url));
+  return process.env['BRIDLE_FULL_DIR'] ?? fileURLToPath(new URL('../../build/full', import.meta.url));
 }
 
 /** @returns {Promise<string>} directory that holds the programs `codex` and `pi` */
@@ -44,7 +44,7 @@ async function installedVersion(prefix, name) {
   try {
     return JSON.parse(await readFile(join(prefix, 'node_modules', name, 'package.json'), 'utf8')).version;
   } catch (error) {
-    if (error.code === 'ENOENT') return undefined;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
   }
 }

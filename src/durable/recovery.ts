@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BridleError } from '../contract/errors.js';
 import { syncDirectory } from './files.js';
 import { decodeRecord, type FoundRecord, findRecords } from './record.js';
-import { listSegments, MAX_SEGMENT_HEADER_BYTES, readSegmentHeader, segmentPath } from './segment.js';
+import { listSegments, MAX_SEGMENT_HEADER_BYTES, readSegment, readSegmentHeader, segmentPath } from './segment.js';
 import { syncTargets, type TargetChange, type Targets } from './targets.js';
 
 export interface TornTail {
@@ -58,7 +58,7 @@ function scan(directory: string, numbers: readonly number[], torn: TornTail[]): 
   const scans: Scan[] = [];
   let lsn: number | undefined;
   for (const [index, number] of numbers.entries()) {
-    const bytes = fs.readFileSync(segmentPath(directory, number));
+    const bytes = readSegment(directory, number);
     const header = readSegmentHeader(bytes);
     if (header === undefined) {
       if (index === numbers.length - 1 && bytes.length < MAX_SEGMENT_HEADER_BYTES) break;
@@ -89,7 +89,7 @@ function scan(directory: string, numbers: readonly number[], torn: TornTail[]): 
 function cutOff(directory: string, numbers: readonly number[], fault: Fault, torn: TornTail[]): void {
   const tails: { readonly number: number; readonly position: number; readonly bytes: Buffer }[] = [];
   for (const [index, number] of numbers.entries()) {
-    const bytes = fs.readFileSync(segmentPath(directory, number));
+    const bytes = readSegment(directory, number);
     const header = readSegmentHeader(bytes);
     const position = index === 0 ? fault.position : (header?.size ?? 0);
     if (header !== undefined) {
@@ -128,7 +128,7 @@ function replay(directory: string, scans: readonly Scan[], targets: Targets) {
   }
   const state: Replay = { replayed: 0, touched: new Set(), ends: new Map(), resets };
   for (const { number, records } of scans) {
-    const bytes = fs.readFileSync(segmentPath(directory, number));
+    const bytes = readSegment(directory, number);
     targets.apply(records.flatMap((record) => changesOf(record, bytes, state, targets)));
     state.replayed += records.length;
   }

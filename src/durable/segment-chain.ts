@@ -37,7 +37,7 @@ export class SegmentChain {
     limit: number,
     onError: (error: unknown) => void,
   ): Promise<SegmentChain> {
-    return new SegmentChain(root, folder, limit, await Segment.create(folder, 1), onError);
+    return new SegmentChain(root, folder, limit, await Segment.create(folder, 1, limit), onError);
   }
 
   get current(): Segment {
@@ -96,7 +96,7 @@ export class SegmentChain {
 
   async #prepare(number: number): Promise<void> {
     try {
-      this.#next = await Segment.create(this.#folder, number);
+      this.#next = await Segment.create(this.#folder, number, this.#limit);
     } catch (error) {
       this.#onError(error);
     } finally {

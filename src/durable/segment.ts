@@ -13,7 +13,13 @@ const HEADER = /^\{"journal":"bridle\.journal\/v1","segment":[0-9]+,"nonce":"([0
 /** Longer than any segment header: a shorter file cannot hold a record. */
 export const MAX_SEGMENT_HEADER_BYTES = 128;
 
-/** One open segment file. It holds a durable header before the first record is written. */
+/**
+ * Zeros that are on disk ahead of the records. Records written over them change no metadata, so that an fdatasync waits
+ * for its own bytes only; else each one makes the file system commit, and everything that makes files waits for that.
+ */
+const ZEROS = Buffer.alloc(1024 * 1024);
+
+/** One open segment file. It holds a durable header before the first record is written, and ends in zeros. */
 export class Segment {
   readonly number: number;
   readonly path: string;
@@ -27,31 +33,42 @@ export class Segment {
   size: number;
   readonly #headerBytes: number;
   readonly #fd: number;
+  /** Zeros of one allocation. */
+  readonly #room: Uint8Array;
+  /** Size of the file. */
+  #allocated: number;
 
-  private constructor(number: number, path: string, fd: number, nonce: string, headerBytes: number) {
+  private constructor(number: number, path: string, fd: number, nonce: string, headerBytes: number, room: Uint8Array) {
     this.number = number;
     this.path = path;
     this.seed = seedOf(nonce);
     this.size = headerBytes;
     this.#headerBytes = headerBytes;
+    this.#room = room;
+    this.#allocated = headerBytes + room.length;
     this.#fd = fd;
   }
 
-  /** Makes the file with its header; both are on disk when this resolves. */
-  static async create(directory: string, number: number): Promise<Segment> {
+  /**
+   * Makes the file with its header; both are on disk when this resolves.
+   * @param limit bytes at which the segment will be full
+   */
+  static async create(directory: string, number: number, limit: number): Promise<Segment> {
     const path = segmentPath(directory, number);
     const nonce = randomBytes(16).toString('hex');
     const header = Buffer.from(`{"journal":"${FORMAT}","segment":${number},"nonce":"${nonce}"}\n`);
+    const room = ZEROS.subarray(0, limit);
     const fd = fs.openSync(path, 'wx', 0o600);
     try {
       writeAll(fd, header, 0);
+      writeAll(fd, room, header.length);
       await fdatasync(fd);
       await syncDirectory(directory);
     } catch (error) {
       fs.closeSync(fd);
       throw error;
     }
-    return new Segment(number, path, fd, nonce, header.length);
+    return new Segment(number, path, fd, nonce, header.length, room);
   }
 
   get empty(): boolean {
@@ -68,6 +85,7 @@ export class Segment {
   /** fdatasync of what was written before the call. */
   async sync(): Promise<void> {
     this.synced = true;
+    if (this.#allocated - this.size < this.#room.length / 2) this.#allocate();
     await fdatasync(this.#fd);
   }
 
@@ -81,6 +99,20 @@ export class Segment {
   close(): void {
     fs.closeSync(this.#fd);
   }
+
+  #allocate(): void {
+    const from = Math.max(this.#allocated, this.size);
+    writeAll(this.#fd, this.#room, from);
+    this.#allocated = from + this.#room.length;
+  }
+}
+
+/** The bytes of a segment without the zeros at its end; a record never ends in a zero. */
+export function readSegment(directory: string, number: number): Buffer {
+  const bytes = fs.readFileSync(segmentPath(directory, number));
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return bytes.subarray(0, end);
 }
 
 export function segmentPath(directory: string, number: number): string {

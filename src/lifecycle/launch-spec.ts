@@ -3,7 +3,7 @@ import { BridleError } from '../contract/errors.js';
 import type { LaunchSpec } from '../contract/harness.js';
 
 /** argv and environment together, each entry with its NUL. */
-export const MAX_SPEC_BYTES = 256 * 1024;
+const MAX_SPEC_BYTES = 256 * 1024;
 
 function refuse(reason: string): never {
   throw new BridleError('SPAWN_FAILED', `spec: ${reason}`);

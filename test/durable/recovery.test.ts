@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Journal } from '../../src/durable/journal.js';
 import { decodeRecord } from '../../src/durable/record.js';
-import { readSegmentHeader } from '../../src/durable/segment.js';
+import { readSegment, readSegmentHeader } from '../../src/durable/segment.js';
 import { temporaryDirectory } from './support/temporary.js';
 
 const TARGETS = ['log', 'a/log', 'a/b/log', 'a/state'] as const;
@@ -104,7 +104,7 @@ async function crash(root: string, steps: readonly Step[], survive: 'accepted' |
 
 function segmentSizes(directory: string): Map<string, number> {
   const names = readdirSync(join(directory, 'journal')).filter((name) => name.endsWith('.log'));
-  return new Map(names.map((name) => [name, readFileSync(join(directory, 'journal', name)).length]));
+  return new Map(names.map((name) => [name, segment(directory, Number.parseInt(name, 10)).length]));
 }
 
 /** Reopens, and once more, and tells which prefix of the changes the targets show. */
@@ -182,7 +182,10 @@ describe('recovery', () => {
 
   it.each([
     ['part of a record', (bytes: Buffer, last: number) => bytes.subarray(0, last + 20)],
-    ['zeros', (bytes: Buffer, last: number) => Buffer.concat([bytes.subarray(0, last), Buffer.alloc(5000)])],
+    [
+      'zeros before garbage',
+      (bytes: Buffer, last: number) => Buffer.concat([bytes.subarray(0, last), Buffer.alloc(5000), Buffer.from('x')]),
+    ],
     [
       'garbage',
       (bytes: Buffer, last: number) => Buffer.concat([bytes.subarray(0, last), Buffer.alloc(900, '{"op":"')]),
@@ -192,7 +195,7 @@ describe('recovery', () => {
     using temporary = temporaryDirectory();
     const { image, lastRecord } = await twoBatches(temporary.path);
     const path = join(image, 'journal', '1.log');
-    const damaged = damageOf(readFileSync(path), lastRecord);
+    const damaged = damageOf(segment(image), lastRecord);
     writeFileSync(path, damaged);
     await using journal = await Journal.open(image);
     expect(readFileSync(join(image, 'log'), 'utf8')).toBe('first\nsecond\n');
@@ -253,7 +256,7 @@ describe('recovery', () => {
       stranger.put('log', 'forged');
       await stranger.durable();
     }
-    const forged = readFileSync(join(other, 'journal', '1.log'));
+    const forged = segment(other);
     journal.append('log', 'first\n');
     await journal.durable();
     journal.append('log', Buffer.concat([forged, Buffer.from('\nthe end of the payload')]), { now: true });
@@ -261,12 +264,17 @@ describe('recovery', () => {
     cpSync(live, image, { recursive: true });
     await Promise.all([journal.close(), stranger.close()]);
     const path = join(image, 'journal', '1.log');
-    truncateSync(path, readFileSync(path).length - 10);
+    truncateSync(path, segment(image).length - 10);
     await using recovered = await Journal.open(image);
     expect(recovered.recovered).toMatchObject({ replayed: 1, torn: [{ file: expect.any(String) }] });
     expect(readFileSync(join(image, 'log'), 'utf8')).toBe('first\n');
   });
 });
+
+/** Bytes of a segment without the zeros that wait for records. */
+function segment(directory: string, number = 1): Buffer {
+  return readSegment(join(directory, 'journal'), number);
+}
 
 function flip(bytes: Buffer, at: number): Buffer {
   const damaged = Buffer.from(bytes);
@@ -283,7 +291,7 @@ async function twoBatches(root: string): Promise<{ readonly image: string; reado
   await journal.durable();
   journal.append('log', 'second\n');
   await journal.durable();
-  const lastRecord = readFileSync(join(live, 'journal', '1.log')).length;
+  const lastRecord = segment(live).length;
   journal.append('log', 'third, which nobody was promised\n', { now: true });
   const image = join(root, 'image');
   cpSync(live, image, { recursive: true });
@@ -318,9 +326,10 @@ function damageTail({ image, durableSizes }: Crash, { cut, garbage }: { cut: num
   const last = sizes.findLast(([name, size]) => size > (durableSizes.get(name) ?? 0)) ?? sizes.at(-1);
   const [name, size] = last as [string, number];
   const path = join(image, 'journal', name);
-  const header = readSegmentHeader(readFileSync(path))?.size ?? 0;
+  const bytes = segment(image, Number.parseInt(name, 10));
+  const header = readSegmentHeader(bytes)?.size ?? 0;
   const from = Math.max(durableSizes.get(name) ?? 0, header);
   if (from > size) return;
-  const kept = readFileSync(path).subarray(0, from + Math.floor(cut * (size - from)));
+  const kept = bytes.subarray(0, from + Math.floor(cut * (size - from)));
   writeFileSync(path, Buffer.concat([kept, garbage]));
 }
