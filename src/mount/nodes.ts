@@ -67,17 +67,11 @@ export function agentNodes(stateDir: string, agents: Inode, agent: Agent): Chang
 const SESSION_FILES = {
   messages: 'messages.jsonl',
   events: 'events.jsonl',
-  state: 'state',
-  cwd: 'cwd',
   meta: 'meta.json',
 } as const;
 
 /** `sessions/<s>/`. */
-export function sessionNodes(
-  stateDir: string,
-  agent: Agent,
-  session: { name: string; serial: number; created: number },
-): Change[] {
+export function sessionNodes(stateDir: string, agent: Agent, session: SessionPlace): Change[] {
   const inodes = sessionInodes(session.serial);
   const owner = { ...agentOwnership(agent), time: session.created };
   const base = join(stateDir, 'agents', agent.name, 'sessions', session.name);
@@ -89,11 +83,32 @@ export function sessionNodes(
   ];
 }
 
+/** `sessions/<s>/state`: idle, active, or error when the last run did not succeed. */
+export function sessionStateNode(agent: Agent, session: SessionPlace, state: 'idle' | 'active' | 'error'): Change {
+  const inodes = sessionInodes(session.serial);
+  const owner = { ...agentOwnership(agent), time: session.created };
+  return put(inodes.directory, 'state', bytes(inodes.state, owner, `${state}\n`, 0o400));
+}
+
+export interface SessionPlace {
+  readonly name: string;
+  readonly serial: number;
+  /** Milliseconds since the epoch. */
+  readonly created: number;
+}
+
+/** `sessions/<s>/cwd`: working directory of the newest run. */
+export function sessionCwdNode(agent: Agent, session: SessionPlace, cwd: string): Change {
+  const inodes = sessionInodes(session.serial);
+  const owner = { ...agentOwnership(agent), time: session.created };
+  return put(inodes.directory, 'cwd', bytes(inodes.cwd, owner, `${cwd}\n`, 0o400));
+}
+
 /** `latest.md`, which a session has from its first answer on. */
 export function latestNode(
   stateDir: string,
   agent: Agent,
-  session: { name: string; serial: number; created: number },
+  session: SessionPlace,
 ): Change & { readonly node: FileNode } {
   const inodes = sessionInodes(session.serial);
   const owner = { ...agentOwnership(agent), time: session.created };
@@ -105,7 +120,7 @@ export interface RunPlace {
   readonly serial: number;
   readonly id: string;
   readonly run: string;
-  readonly session: { readonly name: string; readonly serial: number; readonly created: number };
+  readonly session: SessionPlace;
 }
 
 /** `sessions/<s>/runs/<r>/` and the outbox files of a request that has begun. */
@@ -132,12 +147,13 @@ export function runNodes(stateDir: string, agent: Agent, place: RunPlace, routed
 export function responseNodes(stateDir: string, agent: Agent, place: RunPlace, outcome: string): Change[] {
   const inodes = requestInodes(place.serial);
   const owner = { ...agentOwnership(agent), time: place.session.created };
-  const { run, outbox } = backing(stateDir, agent, place);
+  // The response holds the terminal fact: one file is both.
+  const response = `${backing(stateDir, agent, place).outbox}.resp.json`;
   const outboxInode = agentInodes(agent.serial).outbox;
   return [
     put(inodes.run, 'state', bytes(inodes.state, owner, `${outcome}\n`, 0o400)),
-    put(inodes.run, 'terminal.json', file(inodes.terminal, owner, `${run}/terminal.json`, 0o400)),
-    put(outboxInode, `${place.id}.resp.json`, file(inodes.response, owner, `${outbox}.resp.json`, 0o400)),
+    put(inodes.run, 'terminal.json', file(inodes.terminal, owner, response, 0o400)),
+    put(outboxInode, `${place.id}.resp.json`, file(inodes.response, owner, response, 0o400)),
   ];
 }
 

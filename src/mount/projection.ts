@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BridleError } from '../contract/errors.js';
 import { REQUEST_SUFFIX, requestIdOf } from '../contract/names.js';
@@ -6,7 +6,7 @@ import type { Response } from '../contract/terminal.js';
 import type { Change, FuseSession, Inode } from '../native/fuse.js';
 import type { Queue, QueueEntry } from '../queue/queue.js';
 import type { Agent, Agents, ControlName } from '../service/agents.js';
-import type { RunRecord } from '../service/run-record.js';
+import { ownDirectory, type RunRecord } from '../service/run-record.js';
 import type { ServiceObserver } from '../service/service.js';
 import type { SessionIndexRow } from '../sessions/session-index.js';
 import type { SessionStore } from '../sessions/session-store.js';
@@ -21,7 +21,9 @@ import {
   type RunPlace,
   responseNodes,
   runNodes,
+  sessionCwdNode,
   sessionNodes,
+  sessionStateNode,
 } from './nodes.js';
 
 /** The newest refusals of an agent that its outbox shows; an older one makes room. */
@@ -61,6 +63,10 @@ export class Projection implements ServiceObserver {
         this.#addSession(agent, session);
         const latest = latestNode(this.#deps.stateDir, agent, session);
         if (existsSync(latest.node.path)) this.#add([latest]);
+        this.#add([
+          sessionStateNode(agent, session, 'idle'),
+          sessionCwdNode(agent, session, this.#cwdOf(agent, session.name)),
+        ]);
       }
       const byName = new Map(sessions.map((session) => [session.name, session]));
       for (const entry of this.#deps.queue.entries(agent.name)) this.#addRequest(agent, entry, byName);
@@ -96,7 +102,11 @@ export class Projection implements ServiceObserver {
     const agent = this.#deps.agents.get(record.request.agent);
     if (agent === undefined) return;
     this.#addSession(agent, record.session);
-    this.#add(runNodes(this.#deps.stateDir, agent, placeOf(record), record.route !== undefined));
+    this.#add([
+      sessionStateNode(agent, record.session, 'active'),
+      sessionCwdNode(agent, record.session, record.cwd),
+      ...runNodes(this.#deps.stateDir, agent, placeOf(record), record.route !== undefined),
+    ]);
     this.#dropRefusal(agent, record.request.id);
     this.#flush();
   }
@@ -106,6 +116,7 @@ export class Projection implements ServiceObserver {
     const agent = this.#deps.agents.get(name);
     if (agent === undefined) return;
     this.#add(responseNodes(this.#deps.stateDir, agent, placeOf(record), response.outcome));
+    this.#add([sessionStateNode(agent, record.session, response.outcome === 'success' ? 'idle' : 'error')]);
     if (response.text !== '') this.#add([latestNode(this.#deps.stateDir, agent, record.session)]);
     this.settled(name, `${id}${REQUEST_SUFFIX}`);
   }
@@ -172,7 +183,18 @@ export class Projection implements ServiceObserver {
     const { stateDir } = this.#deps;
     const route = join(stateDir, 'agents', agent.name, 'sessions', session.name, 'runs', place.run, 'route.json');
     this.#add(runNodes(stateDir, agent, runPlace, existsSync(route)));
-    if (entry.state === 'finished') this.#add(responseNodes(stateDir, agent, runPlace, entry.result.outcome));
+    if (entry.state !== 'finished') return;
+    const { outcome } = entry.result;
+    this.#add(responseNodes(stateDir, agent, runPlace, outcome));
+    this.#add([sessionStateNode(agent, session, outcome === 'success' ? 'idle' : 'error')]);
+  }
+
+  /** The session's file when a run named a directory, else the session's own directory. */
+  #cwdOf(agent: Agent, session: string): string {
+    const file = join(this.#deps.stateDir, 'agents', agent.name, 'sessions', session, 'cwd');
+    return existsSync(file)
+      ? readFileSync(file, 'utf8').trimEnd()
+      : ownDirectory(this.#deps.stateDir, agent.name, session);
   }
 
   #add(changes: readonly Change[]): void {

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { AuditFact } from '../audit/audit-row.js';
 import type { EventBody, HarnessEvent } from '../contract/events.js';
 import type { RouteDecision } from '../contract/route.js';
@@ -14,6 +15,11 @@ export function runName(serial: number): string {
 /** The session a request belongs to: the one it names, else one of its own. */
 export function sessionName(entry: AcceptedRequest): string {
   return entry.request.session ?? `s-${entry.serial.toString(36)}`;
+}
+
+/** Working directory of the runs of a session that name none. */
+export function ownDirectory(stateDir: string, agent: string, session: string): string {
+  return join(stateDir, 'work', agent, session);
 }
 
 export function outboxTarget(agent: string, id: string, kind: 'resp.json' | 'events.jsonl'): string {
@@ -44,6 +50,7 @@ export class RunRecord {
   readonly #queue: Queue;
   readonly #outbox: readonly string[];
   #route: RouteDecision | undefined;
+  #cwd = '';
   #startedAt = Date.now();
 
   constructor(request: AcceptedRequest, session: Session, journal: Journal, queue: Queue) {
@@ -57,6 +64,11 @@ export class RunRecord {
 
   get durationMs(): number {
     return Date.now() - this.#startedAt;
+  }
+
+  /** Working directory of the run, absolute. */
+  get cwd(): string {
+    return this.#cwd;
   }
 
   get route(): RouteDecision | undefined {
@@ -73,14 +85,14 @@ export class RunRecord {
     const { agent, id, uid, digest } = this.request;
     this.#startedAt = Date.now();
     this.#queue.start(agent, id, { session: this.session.name, run: this.run });
-    this.session.setState('active');
-    this.session.setCwd(cwd);
+    this.#cwd = cwd;
+    if (this.request.request.cwd !== undefined) this.session.setCwd(cwd);
     this.#append({ type: 'run.accepted', request: id, uid, digest });
   }
 
   routed(route: RouteDecision): void {
     this.#route = route;
-    this.session.writeRun(this.run, 'route.json', `${JSON.stringify(route)}\n`);
+    this.session.writeRoute(this.run, `${JSON.stringify(route)}\n`);
     this.#append({ type: 'run.routed', route });
   }
 
@@ -116,8 +128,6 @@ export class RunRecord {
       ...terminal,
     };
     const { outcome, cause, stage } = terminal;
-    this.session.writeRun(this.run, 'terminal.json', `${JSON.stringify(terminal)}\n`);
-    this.session.setState(outcome === 'success' ? 'idle' : 'error');
     this.#journal.put(outboxTarget(agent, id, 'resp.json'), `${JSON.stringify(response)}\n`);
     this.#queue.finish(agent, id, { outcome, cause, stage });
     return response;

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { AuditFact } from '../audit/audit-row.js';
 import { BridleError, toBridleError } from '../contract/errors.js';
 import type { Caller } from '../contract/identity.js';
@@ -9,7 +8,7 @@ import type { AcceptedRequest } from '../queue/queue.js';
 import { type Agent, type Agents, type ControlName, parseControl } from './agents.js';
 import { execute } from './execution.js';
 import { recoverRuns } from './recovery.js';
-import { acceptedFact, answeredFact, RunRecord, sessionName } from './run-record.js';
+import { acceptedFact, answeredFact, ownDirectory, RunRecord, sessionName } from './run-record.js';
 import { Scheduler } from './scheduler.js';
 import type { ServiceDeps } from './service-deps.js';
 import { StopSignal } from './stop-signal.js';
@@ -182,7 +181,7 @@ export class Service {
     const session = await sessions.open(entry.agent, sessionName(entry));
     const record = new RunRecord(entry, session, journal, queue);
     await session.acquire(record.run);
-    const cwd = entry.request.cwd ?? join(this.#deps.stateDir, 'work', agent.name, session.name);
+    const cwd = entry.request.cwd ?? ownDirectory(this.#deps.stateDir, agent.name, session.name);
     record.begun(cwd);
 
     const { timeoutMs: wallMs = DEFAULT_TIMEOUT_MS, idleTimeoutMs: idleMs } = entry.request;

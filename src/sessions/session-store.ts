@@ -78,7 +78,6 @@ export class SessionStore {
     }
     this.#journal.put(`${base}/meta.json`, `${JSON.stringify({ schema: 'bridle.session/v1', ...meta })}\n`);
     this.#journal.append([`${base}/events.jsonl`, `${base}/messages.jsonl`], '');
-    this.#journal.put(`${base}/state`, 'idle\n');
     // The row that makes it a session comes last: without it the next start makes it again.
     index.add(meta);
     return Session.create(this.#journal, meta);

@@ -6,9 +6,6 @@ import type { Journal } from '../durable/journal.js';
 import { lastRow, readRowsBackward, toRow } from '../durable/rows.js';
 import { RunTurns } from './run-turns.js';
 
-export type SessionState = 'idle' | 'active' | 'error';
-export type RunFile = 'route.json' | 'terminal.json';
-
 /** Identity of a session, as it stands in its index row and in its meta.json. */
 export interface SessionMeta {
   readonly agent: string;
@@ -113,20 +110,16 @@ export class Session {
     return row;
   }
 
-  setState(state: SessionState): void {
-    this.#journal.put(`${this.#base}/state`, `${state}\n`);
-  }
-
-  /** Working directory of the newest run. */
+  /** Working directory that the newest run asked for; a session without this file has its own. */
   setCwd(path: string): void {
     if (path === this.#cwd) return;
     this.#cwd = path;
     this.#journal.put(`${this.#base}/cwd`, `${path}\n`);
   }
 
-  /** Replaces a file of a run; `text` is its whole content. */
-  writeRun(run: string, file: RunFile, text: string): void {
-    this.#journal.put(`${this.#base}/runs/${run}/${file}`, text);
+  /** Writes down the route of a run; `text` is the whole file. */
+  writeRoute(run: string, text: string): void {
+    this.#journal.put(`${this.#base}/runs/${run}/route.json`, text);
   }
 
   /** The newest whole messages, oldest first: at most 200 and 1 MiB of text. */

@@ -18,6 +18,7 @@ class Server implements AsyncDisposable {
   readonly directory: string;
   readonly mountpoint: string;
   readonly #process: ChildProcess;
+  #said = '';
 
   private constructor(directory: string, ending: string) {
     this.directory = directory;
@@ -31,9 +32,13 @@ class Server implements AsyncDisposable {
     const directory = await mkdtemp(join(tmpdir(), 'native-fuse-'));
     await mkdir(join(directory, 'mount point'));
     const server = new Server(directory, ending);
-    const { stdout } = server.#process;
-    if (stdout !== null) await once(stdout, 'data');
+    await server.says('ready');
     return server;
+  }
+
+  /** Waits until it has printed a word. */
+  async says(word: string): Promise<void> {
+    await until(() => this.#said.includes(word), `the server says ${word}`);
   }
 
   get mounts(): number {
@@ -97,6 +102,7 @@ describe('life of a served mount', () => {
       await using server = await Server.start(ending);
       expect(await readFile(join(server.mountpoint, 'b'), 'utf8')).toBe('hello');
       const waiting = sh('mkdir "$1"', join(server.mountpoint, 'd'));
+      await server.says('request');
       expect([ending, await server.end()]).toEqual([ending, code]);
       expect((await waiting).code).not.toBe(0);
       expect([ending, server.mounts]).toEqual([ending, left]);

@@ -52,15 +52,15 @@ describe('sessions', () => {
     await using opened = await Opened.at(temporary.path);
     const session = await opened.store.open('main', 'talk');
     await session.durable();
-    expect(readdirSync(session.directory).sort()).toEqual(['events.jsonl', 'messages.jsonl', 'meta.json', 'state']);
-    session.setState('active');
+    expect(readdirSync(session.directory).sort()).toEqual(['events.jsonl', 'messages.jsonl', 'meta.json']);
+    session.setCwd('/srv/project');
     session.appendMessage('r1', 'user', 'hello?');
     session.appendMessage('r1', 'assistant', 'hello!');
-    session.writeRun('r1', 'terminal.json', '{}\n');
+    session.writeRoute('r1', '{}\n');
     await session.durable();
-    expect(readFileSync(file(session, 'state'), 'utf8')).toBe('active\n');
+    expect(readFileSync(file(session, 'cwd'), 'utf8')).toBe('/srv/project\n');
     expect(readFileSync(file(session, 'latest.md'), 'utf8')).toBe('hello!\n');
-    expect(readFileSync(file(session, 'runs/r1/terminal.json'), 'utf8')).toBe('{}\n');
+    expect(readFileSync(file(session, 'runs/r1/route.json'), 'utf8')).toBe('{}\n');
     expect(JSON.parse(readFileSync(file(session, 'meta.json'), 'utf8'))).toEqual({
       schema: 'bridle.session/v1',
       agent: 'main',

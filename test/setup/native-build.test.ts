@@ -40,7 +40,7 @@ function makeNodeDirectory(): string {
   mkdirSync(include, { recursive: true });
   for (const file of readdirSync(headers)) copyFileSync(join(headers, file), join(include, file));
   writeFileSync(join(include, 'config.gypi'), JSON.stringify(process.config));
-  const release = { cflags: ['-O2'], ldflags: [] };
+  const release = { cflags: ['-O0'], ldflags: [] };
   const defaults = {
     default_configuration: 'Release',
     configurations: { Release: release, Debug: release },
