@@ -53,7 +53,7 @@ Cgroup::Cgroup(std::string path, UniqueFd directory, std::uint64_t inode)
 std::optional<Cgroup> Cgroup::make(const std::string& path) {
   if (mkdir(path.c_str(), 0755) != 0) return std::nullopt;
   UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat info {};
+  struct stat info{};
   if (!directory || fstat(directory.get(), &info) != 0) {
     rmdir(path.c_str());
     return std::nullopt;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { BridleError } from './errors.js';
 import { harnessNameSchema, sessionNameSchema } from './names.js';
 
-export const reasoningSchema = z.enum(['off', 'low', 'medium', 'high']);
+const reasoningSchema = z.enum(['off', 'low', 'medium', 'high']);
 export const permissionsSchema = z.enum(['safe', 'supervised', 'unrestricted']);
 
 /**

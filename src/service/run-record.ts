@@ -8,7 +8,7 @@ import type { AcceptedRequest, Queue } from '../queue/queue.js';
 import type { Session } from '../sessions/session.js';
 
 /** Name of the run of a request: derived from the serial they share, so it is the same after a crash. */
-export function runName(serial: number): string {
+function runName(serial: number): string {
   return `r-${serial.toString(36)}`;
 }
 
@@ -22,7 +22,7 @@ export function ownDirectory(stateDir: string, agent: string, session: string): 
   return join(stateDir, 'work', agent, session);
 }
 
-export function outboxTarget(agent: string, id: string, kind: 'resp.json' | 'events.jsonl'): string {
+function outboxTarget(agent: string, id: string, kind: 'resp.json' | 'events.jsonl'): string {
   return `agents/${agent}/outbox/${id}.${kind}`;
 }
 

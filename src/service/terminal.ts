@@ -2,7 +2,7 @@ import { type BridleError, type ErrorBody, toBridleError } from '../contract/err
 import type { HarnessEvent } from '../contract/events.js';
 import { type Cost, type Terminal, type Triple, UNKNOWN_USAGE, type Usage } from '../contract/terminal.js';
 
-export const UNKNOWN_COST: Cost = { usd: null, source: 'unknown' };
+const UNKNOWN_COST: Cost = { usd: null, source: 'unknown' };
 
 /** Why the service itself ended a run before its harness did. */
 export type StopReason = 'timeout' | 'idle' | 'shutdown';

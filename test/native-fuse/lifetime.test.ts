@@ -13,6 +13,8 @@ import { base, bytes, gid, Mounted, put, sh, start, uid } from './mounted.js';
 const SERVE = resolve(import.meta.dirname, 'fixtures/serve.mjs');
 const ADDON = join(dirname(supervisorExecutable), 'bridle.node');
 
+const SAY_MS = 30_000;
+
 /** A server in a process of its own. */
 class Server implements AsyncDisposable {
   readonly directory: string;
@@ -26,19 +28,27 @@ class Server implements AsyncDisposable {
     this.#process = spawn(process.execPath, [SERVE, ADDON, this.mountpoint, ending], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
+    this.#process.stdout?.setEncoding('utf8').on('data', (part: string) => {
+      this.#said += part;
+    });
   }
 
   static async start(ending: string): Promise<Server> {
     const directory = await mkdtemp(join(tmpdir(), 'native-fuse-'));
     await mkdir(join(directory, 'mount point'));
     const server = new Server(directory, ending);
-    await server.says('ready');
+    try {
+      await server.says('ready');
+    } catch (error) {
+      await server[Symbol.asyncDispose]();
+      throw error;
+    }
     return server;
   }
 
   /** Waits until it has printed a word. */
   async says(word: string): Promise<void> {
-    await until(() => this.#said.includes(word), `the server says ${word}`);
+    await until(() => this.#said.includes(word), `the server says ${word}`, SAY_MS);
   }
 
   get mounts(): number {

@@ -22,13 +22,13 @@ const std::string& boot_id() {
 }
 
 std::string pid_namespace() {
-  struct stat info {};
+  struct stat info{};
   if (stat("/proc/self/ns/pid", &info) != 0) throw_errno("stat /proc/self/ns/pid");
   return std::to_string(info.st_ino);
 }
 
 std::string pidfs_token(int pidfd) {
-  struct stat info {};
+  struct stat info{};
   if (fstat(pidfd, &info) != 0) throw_errno("fstat pidfd");
   return boot_id() + ":" + std::to_string(info.st_ino);
 }

@@ -24,7 +24,7 @@ bool has_exited(int pidfd) {
 }
 
 bool on_pidfs(int pidfd) {
-  struct statfs info {};
+  struct statfs info{};
   return fstatfs(pidfd, &info) == 0 && info.f_type == pidfs_magic;
 }
 

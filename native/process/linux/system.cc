@@ -42,7 +42,7 @@ bool notify_systemd(const std::string& message) {
 }
 
 bool try_lock(int fd) {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return true;
