@@ -79,7 +79,7 @@ void Session::initialise(Descriptor connection) {
   io.read = read_connection;
   io.writev = write_connection;
   const int flags = fcntl(connection_, F_GETFL);
-  if (flags < 0 || fcntl(connection_, F_SETFL, flags | O_NONBLOCK) != 0) throw_errno("prepare the connection");
+  if (flags < 0 || fcntl(connection_, F_SETFL, flags & ~O_NONBLOCK) != 0) throw_errno("prepare the connection");
   pollfd ready{.fd = connection_, .events = POLLIN, .revents = 0};
   const int found = poll(&ready, 1, init_wait_ms);
   if (found < 0) throw_errno("wait for INIT");
