@@ -23,6 +23,8 @@
         "native/fuse/pending.cc",
         "native/fuse/register.cc",
         "native/fuse/session.cc",
+        "native/fuse/wait_readable.cc",
+        "native/fuse/wake_signal.cc",
         "native/fuse/worker.cc",
         "native/process/linux/birth_token.cc",
         "native/process/linux/containment.cc",

@@ -6,7 +6,7 @@
 
 namespace bridle::fuse {
 
-BufferPool::BufferPool(std::size_t bytes) : start_(nullptr), bytes_(bytes) {
+BufferPool::BufferPool(std::size_t bytes) : bytes_(bytes) {
   void* const mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (mapping == MAP_FAILED) throw_errno("map the request buffers");
   start_ = static_cast<char*>(mapping);

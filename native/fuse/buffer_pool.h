@@ -20,7 +20,7 @@ class BufferPool {
   [[nodiscard]] char* at(std::size_t offset) const { return start_ + offset; }
 
  private:
-  char* start_;
+  char* start_ = nullptr;
   const std::size_t bytes_;
 };
 

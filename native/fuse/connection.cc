@@ -1,7 +1,6 @@
 #include "connection.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mount.h>
@@ -12,17 +11,19 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
 #include "native/process/system_error.h"
+#include "wait_readable.h"
 
 namespace bridle::fuse {
 namespace {
 
-constexpr int helper_patience_ms = 10'000;
+constexpr auto helper_patience = std::chrono::seconds(10);
 
 std::array<Descriptor, 2> make_pair() {
   std::array<int, 2> ends{};
@@ -75,10 +76,7 @@ class Helper {
     std::array<char, 512> part{};
     constexpr std::size_t most = 4096;
     for (;;) {
-      pollfd ready{.fd = errors_.get(), .events = POLLIN, .revents = 0};
-      const int found = poll(&ready, 1, helper_patience_ms);
-      if (found < 0 && errno == EINTR) continue;
-      if (found <= 0) throw SystemError(ETIMEDOUT, "wait for fusermount3");
+      if (!wait_readable(errors_.get(), helper_patience)) throw SystemError(ETIMEDOUT, "wait for fusermount3");
       const ssize_t length = ::read(errors_.get(), part.data(), part.size());
       if (length < 0 && errno == EINTR) continue;
       if (length <= 0) break;
@@ -103,8 +101,7 @@ class Helper {
 };
 
 Descriptor receive_descriptor(int channel) {
-  pollfd ready{.fd = channel, .events = POLLIN, .revents = 0};
-  if (poll(&ready, 1, helper_patience_ms) <= 0) throw SystemError(ETIMEDOUT, "wait for the descriptor of the mount");
+  if (!wait_readable(channel, helper_patience)) throw SystemError(ETIMEDOUT, "wait for the descriptor of the mount");
   char byte = 0;
   iovec data{.iov_base = &byte, .iov_len = 1};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -113,7 +110,10 @@ Descriptor receive_descriptor(int channel) {
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  const ssize_t length = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
+  ssize_t length = 0;
+  do {
+    length = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
+  } while (length < 0 && errno == EINTR);
   if (length < 0) throw_errno("receive the descriptor of the mount");
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (length == 0 || header == nullptr || header->cmsg_type != SCM_RIGHTS) return {};
@@ -138,7 +138,7 @@ Descriptor mount_through_helper(const std::string& mountpoint, const std::string
 }  // namespace
 
 Descriptor open_connection(const std::string& mountpoint, const std::string& source, bool allow_other) {
-  struct stat attributes{};
+  struct stat attributes {};
   if (::stat(mountpoint.c_str(), &attributes) != 0) throw_errno("look at " + mountpoint);
   if (!S_ISDIR(attributes.st_mode)) throw SystemError(ENOTDIR, "mount on " + mountpoint);
   if (geteuid() != 0) return mount_through_helper(mountpoint, source, allow_other);

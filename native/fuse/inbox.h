@@ -33,7 +33,8 @@ struct InboxFile {
     HandedIn    // accepted: never changes again
   };
 
-  InboxFile(Inode node, std::uint64_t number, std::string label, std::shared_ptr<Inbox> directory, State initial);
+  InboxFile(Inode node, std::uint64_t number, std::string label, const std::shared_ptr<Inbox>& directory,
+            State initial);
 
   const Inode id;
   /// Tells files apart that got the same backing inode number one after the other.

@@ -7,8 +7,8 @@
 namespace bridle::fuse {
 namespace {
 
-constexpr std::size_t kMaxName = 255;
-constexpr std::string_view kRequestSuffix = ".req.json";
+constexpr std::size_t max_name = 255;
+constexpr std::string_view request_suffix = ".req.json";
 
 /** Length of the well-formed UTF-8 sequence at the start of `rest`, 0 when there is none. */
 std::size_t sequence_length(std::string_view rest) {
@@ -39,7 +39,7 @@ std::size_t sequence_length(std::string_view rest) {
 }  // namespace
 
 int check_name(std::string_view name) {
-  if (name.size() > kMaxName) return ENAMETOOLONG;
+  if (name.size() > max_name) return ENAMETOOLONG;
   while (!name.empty()) {
     const auto byte = static_cast<std::uint8_t>(name[0]);
     if (byte < 0x20 || byte == 0x7f) return EINVAL;
@@ -50,6 +50,6 @@ int check_name(std::string_view name) {
   return 0;
 }
 
-bool is_request_name(std::string_view name) { return name.ends_with(kRequestSuffix); }
+bool is_request_name(std::string_view name) { return name.ends_with(request_suffix); }
 
 }  // namespace bridle::fuse

@@ -26,7 +26,7 @@ Pending::Pending(std::size_t limit, std::chrono::milliseconds deadline, std::fun
 
 Pending::~Pending() { close(); }
 
-void Pending::ask(fuse_req_t request, Question question, Completion completion) {
+void Pending::ask(fuse_req_t request, Question question, const Completion& completion) {
   const fuse_ctx& context = *fuse_req_ctx(request);
   question.uid = context.uid;
   question.gid = context.gid;

@@ -58,7 +58,7 @@ class Pending {
 
   /// Asks, or completes at once: EAGAIN (too many), EDEADLK (our own process asks), ESHUTDOWN (closed).
   /// The user data of the request's session must be a Core.
-  void ask(fuse_req_t request, Question question, Completion completion);
+  void ask(fuse_req_t request, Question question, const Completion& completion);
   /// @returns false when it was answered before
   bool answer(std::uint64_t token, int error);
   /// The caller got a signal.

@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -19,6 +17,8 @@
 #include "native/process/system_error.h"
 #include "operations.h"
 #include "thread.h"
+#include "wait_readable.h"
+#include "wake_signal.h"
 
 namespace bridle::fuse {
 namespace {
@@ -28,7 +28,7 @@ constexpr std::size_t request_bytes = max_write_bytes + header_room;
 constexpr std::size_t thread_bytes = request_bytes + reply_bytes;
 constexpr std::size_t fewest_threads = 2;
 constexpr std::size_t most_threads = 4;
-constexpr int init_wait_ms = 5000;
+constexpr auto init_patience = std::chrono::seconds(5);
 
 std::size_t choose_thread_count() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), fewest_threads, most_threads);
@@ -58,9 +58,7 @@ Session::Session(Descriptor connection, const Settings& settings, NodeSpec root,
     : thread_count_(choose_thread_count()),
       buffers_(thread_count_ * thread_bytes),
       core_(settings, std::move(root), std::move(wake)),
-      connection_(connection.get()),
-      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!stop_event_.valid()) throw_errno("make an event");
+      connection_(connection.get()) {
   initialise(std::move(connection));
   core_.notifier.start(session_.get());
   start_threads();
@@ -80,10 +78,7 @@ void Session::initialise(Descriptor connection) {
   io.writev = write_connection;
   const int flags = fcntl(connection_, F_GETFL);
   if (flags < 0 || fcntl(connection_, F_SETFL, flags & ~O_NONBLOCK) != 0) throw_errno("prepare the connection");
-  pollfd ready{.fd = connection_, .events = POLLIN, .revents = 0};
-  const int found = poll(&ready, 1, init_wait_ms);
-  if (found < 0) throw_errno("wait for INIT");
-  if (found == 0) throw SystemError(ETIMEDOUT, "wait for INIT");
+  if (!wait_readable(connection_, init_patience)) throw SystemError(ETIMEDOUT, "wait for INIT");
   char* const buffer = buffers_.at(0);
   const ssize_t length = ::read(connection_, buffer, request_bytes);
   if (length < 0) throw_errno("read INIT");
@@ -101,47 +96,38 @@ void Session::initialise(Descriptor connection) {
 }
 
 void Session::start_threads() {
+  WakeSignal::claim();
   threads_.reserve(thread_count_);
-  for (std::size_t i = 0; i < thread_count_; ++i) waiters_.push_back(make_waiter());
   try {
     for (std::size_t i = 0; i < thread_count_; ++i) {
       running_.fetch_add(1);
       threads_.push_back(start_thread("bridle-fuse", [this, i] { serve(i); }));
     }
   } catch (...) {
+    running_.fetch_sub(1);
     end_threads();
     throw;
   }
 }
 
-Descriptor Session::make_waiter() const {
-  Descriptor waiter(epoll_create1(EPOLL_CLOEXEC));
-  epoll_event request{};
-  request.events = EPOLLIN | EPOLLEXCLUSIVE;
-  epoll_event stop{};
-  stop.events = EPOLLIN;
-  const bool ready = waiter.valid() && epoll_ctl(waiter.get(), EPOLL_CTL_ADD, connection_, &request) == 0 &&
-                     epoll_ctl(waiter.get(), EPOLL_CTL_ADD, stop_event_.get(), &stop) == 0;
-  if (!ready) throw_errno("prepare to wait for requests");
-  return waiter;
-}
-
-ssize_t Session::receive(int waiter, char* buffer) const {
+ssize_t Session::receive(char* buffer) const {
   const ssize_t length = ::read(connection_, buffer, request_bytes);
   if (length >= 0) return length;
-  if (errno == EINTR || errno == ENOENT) return 0;  // ENOENT: that request was interrupted while it was being read
-  if (errno != EAGAIN) return -1;                   // ENODEV: unmounted or aborted
-  epoll_event event{};
-  epoll_wait(waiter, &event, 1, -1);
+  // EINTR: time to look whether to stop; ENOENT: the request was interrupted while it was being read.
+  if (errno == EINTR || errno == ENOENT) return 0;
+  if (errno != EAGAIN) return -1;                                   // ENODEV: unmounted or aborted
+  pollfd ready{.fd = connection_, .events = POLLIN, .revents = 0};  // another holder made it non-blocking
+  poll(&ready, 1, -1);
   return 0;
 }
 
 void Session::serve(std::size_t index) {
   char* const buffer = buffers_.at(index * thread_bytes);
   reply_buffer = buffer + request_bytes;
+  WakeSignal::accept();
   bool ended = false;
   while (!stopping_.load(std::memory_order_acquire) && !ended) {
-    const ssize_t length = receive(waiters_[index].get(), buffer);
+    const ssize_t length = receive(buffer);
     ended = length < 0 || fuse_session_exited(session_.get()) != 0;
     if (length <= 0) continue;
     fuse_buf request{};
@@ -157,7 +143,11 @@ void Session::serve(std::size_t index) {
 
 void Session::end_threads() {
   stopping_.store(true, std::memory_order_release);
-  eventfd_write(stop_event_.get(), 1);
+  constexpr auto between_wake_ups = std::chrono::milliseconds(1);
+  while (running_.load() > 0) {
+    for (std::thread& thread : threads_) WakeSignal::send(thread);
+    std::this_thread::sleep_for(between_wake_ups);
+  }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }

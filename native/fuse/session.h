@@ -33,8 +33,7 @@ struct Statistics {
 /**
  * Serves one mounted connection: a few threads that read requests and answer them.
  *
- * Each waits in an epoll set of its own, for the connection (exclusively, so that a request wakes one of them) and for
- * the event that stops all of them.
+ * Each waits in read(2), where the kernel wakes one of them for a request; a signal wakes them to stop.
  *
  * Lock: stop_mutex_, never held by a session thread.
  */
@@ -63,9 +62,8 @@ class Session {
   void initialise(Descriptor connection);
   void start_threads();
   void serve(std::size_t index);
-  [[nodiscard]] Descriptor make_waiter() const;
   /// Waits for a request. @returns its length in the buffer; 0 to try again; -1 when the connection ended
-  ssize_t receive(int waiter, char* buffer) const;
+  ssize_t receive(char* buffer) const;
   void end_threads();
   void prepare_inbox(NodeSpec& node);
   void apply(NodeTable::Edit& edit, Change& change);
@@ -79,14 +77,12 @@ class Session {
   Core core_;
   std::unique_ptr<fuse_session, Destroy> session_;
   const int connection_;
-  const Descriptor stop_event_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> requests_{0};
   std::atomic<std::int64_t> last_answer_ms_{0};
   std::mutex stop_mutex_;
   bool stopped_ = false;  // under stop_mutex_
   std::atomic<std::size_t> running_{0};
-  std::vector<Descriptor> waiters_;  // one for each thread
   std::vector<std::thread> threads_;
 };
 
