@@ -138,7 +138,7 @@ Descriptor mount_through_helper(const std::string& mountpoint, const std::string
 }  // namespace
 
 Descriptor open_connection(const std::string& mountpoint, const std::string& source, bool allow_other) {
-  struct stat attributes {};
+  struct stat attributes{};
   if (::stat(mountpoint.c_str(), &attributes) != 0) throw_errno("look at " + mountpoint);
   if (!S_ISDIR(attributes.st_mode)) throw SystemError(ENOTDIR, "mount on " + mountpoint);
   if (geteuid() != 0) return mount_through_helper(mountpoint, source, allow_other);

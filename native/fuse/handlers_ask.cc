@@ -14,7 +14,7 @@ namespace {
 
 /// Content of a frozen file; nothing when it is longer than a request may be.
 int read_request(const Inbox& inbox, InboxFile& file, std::optional<std::string>& bytes) {
-  struct stat attributes {};
+  struct stat attributes{};
   if (const int error = inbox.stat(file, attributes); error != 0) return error;
   if (attributes.st_size > static_cast<off_t>(max_request_bytes)) return 0;
   std::string content(static_cast<std::size_t>(attributes.st_size), '\0');

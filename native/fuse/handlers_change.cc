@@ -17,7 +17,7 @@ int refuse_to_make(const Core& core, Inode parent) {
 
 int setattr(Core& core, fuse_req_t request, fuse_ino_t id, struct stat* attributes, int changes,
             fuse_file_info* /*handle*/) {
-  struct stat result {};
+  struct stat result{};
   if (is_inbox_file(id)) {
     SharedInboxFile file;
     std::shared_ptr<Inbox> inbox;

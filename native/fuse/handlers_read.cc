@@ -72,7 +72,7 @@ int find_inbox_file(Core& core, Inode id, SharedInboxFile& file, std::shared_ptr
 int attributes_of(const View& view, struct stat& result) {
   result = view.to_stat();
   if (view.kind != Kind::File) return 0;
-  struct stat backing {};
+  struct stat backing{};
   if (::stat(view.path->c_str(), &backing) != 0) return errno == ENOENT ? ESTALE : errno;
   result.st_size = backing.st_size;
   result.st_blocks = backing.st_blocks;
@@ -137,7 +137,7 @@ int lookup(Core& core, fuse_req_t request, fuse_ino_t parent, const char* name) 
 }
 
 int getattr(Core& core, fuse_req_t request, fuse_ino_t id, fuse_file_info* /*handle*/) {
-  struct stat attributes {};
+  struct stat attributes{};
   double timeout = 0;
   if (is_inbox_file(id)) {
     SharedInboxFile file;
@@ -212,7 +212,7 @@ int read(Core& core, fuse_req_t request, fuse_ino_t id, size_t size, off_t offse
 }
 
 int statfs(Core& core, fuse_req_t request, fuse_ino_t id) {
-  struct statvfs result {};
+  struct statvfs result{};
   constexpr unsigned long block = 4096;
   constexpr unsigned long longest_name = 255;
   SharedInboxFile file;

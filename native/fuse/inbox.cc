@@ -25,7 +25,7 @@ constexpr mode_t always = S_IRUSR | S_IWUSR;                   // this process m
 std::uint64_t file_generation(int fd) {
   int number = 0;
   if (ioctl(fd, FS_IOC_GETVERSION, &number) == 0) return static_cast<std::uint32_t>(number);
-  struct statx extended {};
+  struct statx extended{};
   if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &extended) == 0 && (extended.stx_mask & STATX_BTIME) != 0) {
     constexpr std::uint64_t ns_per_second = 1'000'000'000;
     const auto seconds = static_cast<std::uint64_t>(extended.stx_btime.tv_sec);
@@ -87,7 +87,7 @@ std::shared_ptr<Inbox> Inbox::open(Inode inode, const std::string& path, InboxIn
   }
   Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory.valid()) throw_errno("open " + path);
-  struct stat attributes {};
+  struct stat attributes{};
   if (fstat(directory.get(), &attributes) != 0) throw_errno("look at " + path);
   if (!index.accept_device(attributes.st_dev)) throw SystemError(EXDEV, "open " + path + " on another file system");
   auto inbox = std::make_shared<Inbox>(inode, path, std::move(directory), index, descriptors);
@@ -121,7 +121,7 @@ void Inbox::take_over() {
   for_each_entry(directory_.get(), [this](const std::string& name) {
     if (check_name(name) != 0) return;
     const Descriptor fd(openat(directory_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    struct stat attributes {};
+    struct stat attributes{};
     if (!fd.valid() || fstat(fd.get(), &attributes) != 0 || !S_ISREG(attributes.st_mode)) return;
     if (attributes.st_ino < first_refused_inode) adopt(name, fd, attributes);
   });
@@ -165,7 +165,7 @@ int Inbox::create(const std::string& name, mode_t mode, uid_t uid, gid_t gid, Sh
   auto fd = std::make_shared<const Descriptor>(
       openat(directory_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, wanted));
   if (!fd->valid()) return errno;
-  struct stat attributes {};
+  struct stat attributes{};
   int error = fstat(fd->get(), &attributes) != 0 ? errno : 0;
   if (error == 0 && attributes.st_ino >= first_refused_inode) error = EOVERFLOW;
   const bool foreign = attributes.st_uid != uid || attributes.st_gid != gid;

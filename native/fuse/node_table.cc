@@ -19,7 +19,7 @@ struct Removed {
 };
 
 struct stat View::to_stat() const {
-  struct stat result {};
+  struct stat result{};
   result.st_ino = inode();
   const bool directory = kind == Kind::Directory || kind == Kind::Inbox;
   result.st_mode = (directory ? S_IFDIR : S_IFREG) | (attributes.mode & 07777);

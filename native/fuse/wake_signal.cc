@@ -14,7 +14,7 @@ void do_nothing(int /*signal*/) {}
 
 int claim_signal() {
   for (int signal = SIGRTMAX; signal >= SIGRTMIN; --signal) {
-    struct sigaction action {};
+    struct sigaction action{};
     if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;
     action = {};
     action.sa_handler = do_nothing;  // without SA_RESTART, so that read(2) returns
