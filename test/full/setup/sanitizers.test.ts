@@ -22,14 +22,25 @@ async function build(sanitizers: string, folder: string): Promise<void> {
 
 /** Runs the native tests of the default set against the build in `folder`, the sanitizer's library loaded first. */
 async function runNativeTests(folder: string, library: string, env: NodeJS.ProcessEnv): Promise<ProgramOutcome> {
+  const tests = [vitest, 'run', '--project=default', 'test/native-fuse', 'test/lifecycle'];
+  return runPreloaded(library, tests, { ...env, BRIDLE_NATIVE_DIR: join(folder, 'Debug') });
+}
+
+/** Runs Node.js with the library of a sanitizer loaded first. */
+async function runPreloaded(library: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<ProgramOutcome> {
   const { stdout } = await runProgram('g++', [`-print-file-name=${library}`]);
   // Without randomised addresses, which older runtimes of ThreadSanitizer cannot place their shadow memory in.
-  const command = ['--addr-no-randomize', machine(), process.execPath, vitest, 'run', '--project=default'];
-  return runProgram('setarch', [...command, 'test/native-fuse', 'test/lifecycle'], {
+  return runProgram('setarch', ['--addr-no-randomize', machine(), process.execPath, ...args], {
     cwd: project,
-    env: { ...process.env, ...env, BRIDLE_NATIVE_DIR: join(folder, 'Debug'), LD_PRELOAD: stdout.trim() },
+    env: { ...process.env, ...env, LD_PRELOAD: stdout.trim() },
   });
 }
+
+/**
+ * Races that are none: the runtime does not see openat(2), so that a descriptor number that was closed by one thread and
+ * given out again to another looks like one object to it.
+ */
+const DESCRIPTOR_NUMBER = /Location is file descriptor/;
 
 /** Reports that name code of ours; those about Node.js alone are not our business. */
 function reports(logs: string): string[] {
@@ -63,9 +74,11 @@ it('SU-16 with ThreadSanitizer', { timeout: DEADLINE_MS }, async () => {
   const folder = join(project, 'build/sanitize-thread');
   await build('thread', folder);
   const logs = emptyFolder('tsan-logs');
-  const outcome = await runNativeTests(folder, 'libtsan.so', {
+  const stress = join(import.meta.dirname, 'stress.mjs');
+  const outcome = await runPreloaded('libtsan.so', [stress, join(folder, 'Debug'), emptyFolder('stress'), '60'], {
     TSAN_OPTIONS: `exitcode=0:log_path=${logs}/report:second_deadlock_stack=1`,
   });
-  expect(reports(logs)).toEqual([]);
   expect(outcome, outcome.stdout + outcome.stderr).toMatchObject({ code: 0 });
+  expect(JSON.parse(outcome.stdout)).toMatchObject({ codes: [0, 0, 0, 0] });
+  expect(reports(logs).filter((report) => !DESCRIPTOR_NUMBER.test(report))).toEqual([]);
 });
