@@ -38,7 +38,7 @@ session.publish([
   put('inbox', { kind: 'inbox', inode: inode.inbox, mode: 0o700, path: join(root, 'inbox') }),
   put('control', { kind: 'control', inode: inode.control, bytes: Buffer.from('value') }),
 ]);
-let version = 0;
+let version = -1;
 const changing = setInterval(() => {
   version += 1;
   const entry = `entry-${version % 16}`;
