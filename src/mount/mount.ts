@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Harness } from '../contract/harness.js';
-import { type Change, type FuseSession, type FuseStats, serve } from '../native/fuse.js';
+import { type Change, type FuseSession, serve } from '../native/fuse.js';
 import type { Service } from '../service/service.js';
 import { harnessInodes, ROOT } from './inodes.js';
 import { MountPoint, type MountPointOptions } from './mount-point.js';
@@ -73,10 +73,6 @@ export class Mount implements AsyncDisposable {
   /** Asks the mount something through the kernel that only the session threads can answer. */
   async probe(): Promise<void> {
     await statfs(this.path);
-  }
-
-  stats(): FuseStats {
-    return this.#session.stats();
   }
 
   /** Replaces `status` and `status.json`. */
