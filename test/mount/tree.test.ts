@@ -60,7 +60,9 @@ describe('the tree', () => {
     expect(await errnoOf(mkdir(join(agents, 'made')))).toBe('EEXIST');
     expect(await errnoOf(mkdir(join(agents, 'Not_A_Name')))).toBe('EINVAL');
     expect(await errnoOf(mkdir(join(daemon.mount, 'elsewhere')))).toBe('EROFS');
-    expect(await errnoOf(mkdir(join(agents, 'made', 'sessions', 's')))).toBe('EROFS');
+    // The mode bits stop everybody but root; root is stopped by the mount.
+    const refusal = process.getuid?.() === 0 ? 'EROFS' : 'EACCES';
+    expect(await errnoOf(mkdir(join(agents, 'made', 'sessions', 's')))).toBe(refusal);
   });
 
   it('MT-32 a control is replaced by one write and the next run sees it', async () => {

@@ -121,7 +121,9 @@ describe('acceptance', () => {
       'request.refused',
       'request.replayed',
     ]);
-    expect(await errnoOf(appendFile(audit, 'forged'))).toBe('EROFS');
-    expect(await errnoOf(truncate(audit, 0))).toBe('EROFS');
+    // The mode bits stop everybody but root; root is stopped by the mount.
+    const refusal = process.getuid?.() === 0 ? 'EROFS' : 'EACCES';
+    expect(await errnoOf(appendFile(audit, 'forged'))).toBe(refusal);
+    expect(await errnoOf(truncate(audit, 0))).toBe(refusal);
   });
 });
