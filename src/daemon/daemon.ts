@@ -107,7 +107,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       },
     ),
   );
-  const status = opened.use(new StatusPage(mount, service, { version, strength: lifecycle.strength }));
+  const status = opened.use(new StatusPage(mount, service, { version, strength: lifecycle.strength }, log));
   await mount.probe();
   // Runs end before the mount goes, so that their clients can still read the answers.
   opened.defer(async () => {

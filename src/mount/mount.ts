@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Harness } from '../contract/harness.js';
-import { type Change, type FuseSession, serve } from '../native/fuse.js';
+import { type Change, type FuseSession, type Inode, serve } from '../native/fuse.js';
 import type { Service } from '../service/service.js';
 import { harnessInodes, ROOT } from './inodes.js';
 import { MountPoint, type MountPointOptions } from './mount-point.js';
@@ -29,13 +29,23 @@ export class Mount implements AsyncDisposable {
   readonly #session: FuseSession;
   readonly #projection: Projection;
   readonly #owner: Ownership;
+  readonly #deps: MountDeps;
+  /** What each info.json showed last. */
+  readonly #infos = new Map<Inode, string>();
 
-  private constructor(point: MountPoint, session: FuseSession, projection: Projection, owner: Ownership) {
+  private constructor(
+    point: MountPoint,
+    session: FuseSession,
+    projection: Projection,
+    owner: Ownership,
+    deps: MountDeps,
+  ) {
     this.path = point.path;
     this.#point = point;
     this.#session = session;
     this.#projection = projection;
     this.#owner = owner;
+    this.#deps = deps;
   }
 
   /** Mounts and serves. The tree is complete when this resolves. @throws BridleError MOUNT_BUSY, MOUNT_FAILED */
@@ -62,7 +72,7 @@ export class Mount implements AsyncDisposable {
       session = served;
       projection.attach(served);
       deps.service.observe(projection);
-      return new Mount(point, served, projection, owner);
+      return new Mount(point, served, projection, owner, deps);
     } catch (error) {
       point.close();
       await session?.stop();
@@ -84,6 +94,18 @@ export class Mount implements AsyncDisposable {
     ]);
   }
 
+  /** Shows what changed in the harnesses: programs are installed and removed while the daemon runs. */
+  async refreshHarnesses(): Promise<void> {
+    const nodes = await harnessNodes({ ...this.#owner, time: Date.now() }, this.#deps);
+    const changed = nodes.filter(({ node }) => {
+      const text = Buffer.from(node.bytes).toString();
+      if (this.#infos.get(node.inode) === text) return false;
+      this.#infos.set(node.inode, text);
+      return true;
+    });
+    if (changed.length > 0) this.#projection.publish(changed);
+  }
+
   /** Unmounts, then ends the session threads. */
   async close(): Promise<void> {
     this.#point.close();
@@ -97,22 +119,28 @@ export class Mount implements AsyncDisposable {
 
 async function rootNodes(owner: Ownership, deps: MountDeps): Promise<Change[]> {
   const root = ROOT.directory;
-  const harnesses = await Promise.all(
-    [...deps.harnesses].map(async ([name, harness]) => {
-      const inodes = harnessInodes(deps.harnessSerials.get(name) ?? 0);
-      const info = { schema: 'bridle.harness/v1', ...harness.info(), ...(await harness.healthCheck()) };
-      return [
-        put(ROOT.harnesses, name, directory(inodes.directory, owner, 0o555)),
-        put(inodes.directory, 'info.json', bytes(inodes.info, owner, `${JSON.stringify(info)}\n`, 0o444)),
-      ];
-    }),
-  );
+  const directories = [...deps.harnesses.keys()].map((name) => {
+    const inodes = harnessInodes(deps.harnessSerials.get(name) ?? 0);
+    return put(ROOT.harnesses, name, directory(inodes.directory, owner, 0o555));
+  });
   return [
     put(root, 'README.md', bytes(ROOT.readme, owner, README, 0o444)),
     put(root, 'version', bytes(ROOT.version, owner, `${deps.version}\n`, 0o444)),
     put(root, 'audit.jsonl', file(ROOT.audit, owner, join(deps.stateDir, 'audit.jsonl'), 0o400)),
     put(root, 'agents', directory(ROOT.agents, owner, 0o755)),
     put(root, 'harnesses', directory(ROOT.harnesses, owner, 0o555)),
-    ...harnesses.flat(),
+    ...directories,
+    ...(await harnessNodes(owner, deps)),
   ];
+}
+
+/** `harnesses/<h>/info.json` as it is now. */
+function harnessNodes(owner: Ownership, deps: MountDeps) {
+  return Promise.all(
+    [...deps.harnesses].map(async ([name, harness]) => {
+      const inodes = harnessInodes(deps.harnessSerials.get(name) ?? 0);
+      const info = { schema: 'bridle.harness/v1', ...harness.info(), ...(await harness.healthCheck()) };
+      return put(inodes.directory, 'info.json', bytes(inodes.info, owner, `${JSON.stringify(info)}\n`, 0o444));
+    }),
+  );
 }

@@ -4,6 +4,7 @@ import { type Agent, CONTROL_NAMES, type ControlName, controlText } from '../ser
 import { agentInodes, requestInodes, sessionInodes } from './inodes.js';
 
 type FileNode = Extract<Node, { kind: 'file' }>;
+type BytesNode = Extract<Node, { kind: 'bytes' }>;
 
 /** Who owns a node and when it came to be. */
 export interface Ownership {
@@ -16,7 +17,7 @@ export function directory(inode: Inode, owner: Ownership, mode: number): Node {
   return { kind: 'directory', inode, mode, ...pick(owner) };
 }
 
-export function bytes(inode: Inode, owner: Ownership, text: string, mode: number): Node {
+export function bytes(inode: Inode, owner: Ownership, text: string, mode: number): BytesNode {
   return { kind: 'bytes', inode, mode, ...pick(owner), bytes: Buffer.from(text) };
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errnoOf, handIn, response } from '../support/client.js';
 import { TestDaemon } from '../support/daemon.js';
+import { until } from '../support/until.js';
 
 const CONFIG = `
 [agents.reviewer]
@@ -13,7 +14,10 @@ system = "Be brief."
 
 let daemon: TestDaemon;
 beforeAll(async () => {
-  daemon = await TestDaemon.start({ config: CONFIG });
+  daemon = await TestDaemon.start();
+  await daemon.end();
+  await writeFile(daemon.configFile, `${CONFIG}[harness.codex]\nprogram = "${daemon.directory}/codex"\n`);
+  await daemon.start();
 });
 afterAll(() => daemon[Symbol.asyncDispose]());
 
@@ -87,6 +91,16 @@ describe('the tree', () => {
     const before = await readFile(path);
     expect(await errnoOf(writeFile(path, value))).toBe(errno);
     expect(await readFile(path)).toEqual(before);
+  });
+
+  it('MT-39 info.json follows the health of its harness', async () => {
+    const program = join(daemon.directory, 'codex');
+    const info = async () => JSON.parse(await readFile(join(daemon.mount, 'harnesses', 'codex', 'info.json'), 'utf8'));
+    expect(await info()).toMatchObject({ healthy: false });
+    await writeFile(program, '#!/bin/sh\n', { mode: 0o755 });
+    await until(async () => (await info()).healthy === true, 'the program is seen');
+    await rm(program);
+    await until(async () => (await info()).healthy === false, 'its absence is seen');
   });
 
   it('MT-34 nothing else can be changed', async () => {
