@@ -41,10 +41,9 @@
         "<!(node -p \"require('node-api-headers').include_dir\")",
         "<!(node -p \"require('node-addon-api').include_dir\")"
       ],
-      "dependencies": ["<!(node -p \"require('node-addon-api').targets\"):node_addon_api_except"],
-      "defines": ["NAPI_VERSION=9", "NODE_ADDON_API_DISABLE_DEPRECATED"],
+      "defines": ["NAPI_VERSION=9", "NAPI_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED"],
       "cflags": ["<!@(pkg-config --cflags fuse3)", "-Wall", "-Wextra", "-fstack-protector-strong"],
-      "cflags_cc!": ["-std=gnu++17", "-std=gnu++20", "-fno-rtti"],
+      "cflags_cc!": ["-std=gnu++17", "-std=gnu++20", "-fno-rtti", "-fno-exceptions"],
       "cflags_cc": ["-std=c++20", "-fvisibility=hidden", "-fvisibility-inlines-hidden"],
       "libraries": ["<!@(pkg-config --libs fuse3)"],
       "ldflags": ["-Wl,-z,relro", "-Wl,-z,now", "-Wl,--version-script=<(module_root_dir)/native/exports.map", "-pthread"]
