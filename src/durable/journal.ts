@@ -79,6 +79,8 @@ export class Journal {
   /** Waiters of the batch on its way to the disk, and of the records that gather meanwhile. */
   #running: Deferred | undefined;
   #gathering: Deferred | undefined;
+  #runningSync: Deferred | undefined;
+  #gatheringSync: Deferred | undefined;
   #committing = false;
   #failure: BridleError | undefined;
   #closing: Promise<void> | undefined;
@@ -154,6 +156,19 @@ export class Journal {
     if (this.#batchLsn > this.#appliedLsn) {
       this.#running ??= defer();
       return this.#running.promise;
+    }
+  }
+
+  /** Resolves when everything appended before the call is on disk. Its targets show it a little later. */
+  async synced(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#lsn > this.#batchLsn) {
+      this.#gatheringSync ??= defer();
+      return this.#gatheringSync.promise;
+    }
+    if (this.#batchLsn > this.#syncedLsn) {
+      this.#runningSync ??= defer();
+      return this.#runningSync.promise;
     }
   }
 
@@ -277,8 +292,16 @@ export class Journal {
         this.#batchLsn = this.#lsn;
         this.#running = this.#gathering;
         this.#gathering = undefined;
+        this.#runningSync = this.#gatheringSync;
+        this.#gatheringSync = undefined;
         await this.#segments.sync();
         this.#syncedLsn = this.#batchLsn;
+        if (this.#runningSync !== undefined) {
+          this.#runningSync.resolve();
+          this.#runningSync = undefined;
+          // Who waits for the disk alone goes on before the targets are written.
+          await nextTurn();
+        }
         await this.#apply();
         this.#counts.batches++;
         this.#running?.resolve();
@@ -330,6 +353,8 @@ export class Journal {
     this.#pending = [];
     this.#running?.reject(failure);
     this.#gathering?.reject(failure);
+    this.#runningSync?.reject(failure);
+    this.#gatheringSync?.reject(failure);
     for (const listener of this.#failureListeners) queueMicrotask(() => listener(failure));
     return failure;
   }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Journal } from '../../src/durable/journal.js';
@@ -53,6 +53,25 @@ describe('journal', () => {
     journal.append('log', 'c');
     await journal.durable();
     expect(told).toHaveLength(1);
+  });
+
+  it('SE-43 has on disk what was synced, also in the journal alone', async () => {
+    using temporary = temporaryDirectory();
+    using copy = temporaryDirectory();
+    await using journal = await Journal.open(temporary.path);
+    const shown: boolean[] = [];
+    const end = journal.onApplied(() => shown.push(true));
+    journal.put('leases/a.json', 'first');
+    const synced = journal.synced().then(() => shown.push(false));
+    await synced;
+    // The waiter went on before the targets were written.
+    expect(shown[0]).toBe(false);
+    cpSync(join(temporary.path, 'journal'), join(copy.path, 'journal'), { recursive: true });
+    await journal.durable();
+    end();
+    await journal.synced();
+    await using other = await Journal.open(copy.path);
+    expect(text(other, 'leases/a.json')).toBe('first');
   });
 
   it('SE-05 does not keep what the caller does to its buffer later', async () => {
