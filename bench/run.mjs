@@ -2,9 +2,10 @@
 // npm run bench -- NAME [--json]: runs one benchmark and prints its rows.
 import { execFileSync } from 'node:child_process';
 import { cpus, release } from 'node:os';
+import { lifecycle } from './lifecycle.mjs';
 import { request } from './request.mjs';
 
-const BENCHMARKS = { request };
+const BENCHMARKS = { lifecycle, request };
 
 const words = process.argv.slice(2);
 const json = words.includes('--json');
@@ -36,10 +37,11 @@ function machine() {
 
 function textOf({ rows: all }) {
   const number = (value) => (value === undefined ? '' : Number(value.toPrecision(4)).toString());
+  const width = Math.max(...all.map(({ id }) => id.length));
   const lines = all.map((row) => {
     const spread = row.p50 === undefined ? '' : `  p50 ${number(row.p50)}  p99 ${number(row.p99)}`;
     const peer = row.peer === undefined ? '' : `  ${row.peer}: ${number(row.peerValue)}  ratio ${number(row.ratio)}`;
-    return `${row.id.padEnd(20)} ${number(row.value)} ${row.unit}${spread}${peer}`;
+    return `${row.id.padEnd(width)} ${number(row.value)} ${row.unit}${spread}${peer}`;
   });
   return lines.join('\n');
 }

@@ -1,18 +1,16 @@
-// A daemon of the benchmark's own: separate process, fresh state below build/ (a real disk, unlike a tmpfs).
+// A daemon of the benchmark's own: separate process, fresh state.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { benchDirectory, ROOT } from './directory.mjs';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const START_LIMIT_MS = 20_000;
 
 /** @returns {Promise<{ directory: string, mount: string, pid: number, stop: () => Promise<void> }>} */
 export async function startDaemon() {
-  await mkdir(join(ROOT, 'build'), { recursive: true });
-  const directory = await mkdtemp(join(ROOT, 'build', 'bench-'));
+  const directory = await benchDirectory();
   const mount = join(directory, 'mount');
   const words = [join(ROOT, 'dist/cli/main.js'), 'daemon', '--mount', mount, '--state', join(directory, 'state')];
   const env = { ...process.env, BRIDLE_LOG: 'warn', XDG_CONFIG_HOME: directory };
