@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { ensureNode, nodeVersions } from './full/nodes.mjs';
+import { ensureWindowsNode, windowsNodeVersions } from './full/windows-nodes.mjs';
 import { say, seconds, timed } from './lib/progress.mjs';
 import { evidenceDir, inRoot, SetupError } from './lib/project.mjs';
 import { mustRun, run } from './lib/run.mjs';
@@ -18,6 +19,7 @@ try {
   if ((await script(inRoot('scripts', 'setup.mjs'), '--checks')).code !== 0) process.exit(1);
   await ensureSystemPackages(fullNeeds);
   for (const version of nodeVersions) await ensureNode(version);
+  for (const version of windowsNodeVersions) await ensureWindowsNode(version);
   const clis = inRoot('scripts', 'full', 'install-clis.mjs');
   await timed('agent CLIs', () => mustRun('install-clis', process.execPath, [clis], { log: 'build/logs/clis.log' }));
   const tests = await runTests('full');

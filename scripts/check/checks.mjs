@@ -41,6 +41,10 @@ export const checks = [
     run: () => node('dependency-cruiser/bin/dependency-cruise.mjs', '--config', '.dependency-cruiser.cjs', 'src'),
   },
   {
+    name: 'processes',
+    run: () => run(process.execPath, [inRoot('scripts/process-rule.mjs')]),
+  },
+  {
     name: 'unused-code',
     run: () => node('knip/bin/knip.js', '--no-progress', '--treat-config-hints-as-errors'),
   },

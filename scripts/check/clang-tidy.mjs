@@ -12,7 +12,8 @@ const BUILD = 'build/tidy';
  * @returns {Promise<{ code: number, output: string }>}
  */
 export async function clangTidy() {
-  const sources = filesBelow('native').filter((file) => file.endsWith('.cc'));
+  // The sources for Windows need headers that only the full tests have; those compile them with warnings as errors.
+  const sources = filesBelow('native').filter((file) => file.endsWith('.cc') && !file.includes('/windows/'));
   const headers = filesBelow('native').filter((file) => file.endsWith('.h'));
   const { output: version } = await run('clang-tidy', ['--version']);
   const shared = fingerprint([...headers, '.clang-tidy', 'CMakeLists.txt'], version);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { timed } from '../lib/progress.mjs';
 import { SetupError } from '../lib/project.mjs';
 import { mustRun, run, which } from '../lib/run.mjs';
@@ -39,6 +40,9 @@ export const fullNeeds = [
   { package: 'systemd', present: program('systemd-analyze') },
   { package: 'zsh', present: program('zsh') },
   { package: 'fish', present: program('fish') },
+  { package: 'g++-mingw-w64-x86-64-posix', present: program('x86_64-w64-mingw32-g++-posix') },
+  { package: 'wine', present: program('wine') },
+  { package: 'wine64', present: () => existsSync('/usr/lib/wine/wine64') || which('wine64') !== undefined },
 ];
 
 /** @param {readonly Need[]} needs @returns {Promise<string[]>} packages whose content is not there */
