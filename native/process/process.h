@@ -17,11 +17,17 @@ struct ProcessIdentity {
 
 enum class SignalResult { sent, gone, mismatch };
 
+/// What proves, beside a start time, that a process belongs to a lease.
+struct SignalProof {
+  std::string lease;
+  std::string cgroup;
+};
+
 struct ContainmentSupport {
   bool pidfd = false;
   bool pidfs = false;
   bool subreaper = false;
-  std::optional<std::string> cgroup_root;
+  std::optional<int> landlock;
 };
 
 struct PeerCredentials {
@@ -30,8 +36,12 @@ struct PeerCredentials {
   std::int64_t pid = 0;
 };
 
-std::optional<ProcessIdentity> identify(std::int64_t pid);
-SignalResult signal_process(const ProcessIdentity& identity, int signal);
+constexpr const char* pidfs_scheme = "pidfs";
+constexpr const char* starttime_scheme = "starttime";
+
+/// `scheme`: which token to read; empty for the strongest.
+std::optional<ProcessIdentity> identify(std::int64_t pid, const std::string& scheme = {});
+SignalResult signal_process(const ProcessIdentity& identity, int signal, const std::optional<SignalProof>& proof);
 ContainmentSupport probe_containment();
 PeerCredentials peer_credentials(int fd);
 bool notify_systemd(const std::string& message);

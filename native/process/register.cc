@@ -1,10 +1,11 @@
 #include "register.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "linux/exit_reporter.h"
+#include "linux/process_reporter.h"
 #include "linux/spawner.h"
 #include "process.h"
 #include "system_error.h"
@@ -15,8 +16,8 @@ using bridle::SystemError;
 
 /// What one environment (the main thread or a worker) owns; dropped when it ends.
 struct Environment {
-  explicit Environment(Napi::Env env) : exits(std::make_shared<bridle::ExitReporter>(env)) {}
-  std::shared_ptr<bridle::ExitReporter> exits;
+  explicit Environment(Napi::Env env) : reporter(std::make_shared<bridle::ProcessReporter>(env)) {}
+  std::shared_ptr<bridle::ProcessReporter> reporter;
   std::shared_ptr<bridle::Spawner> spawner;
 };
 
@@ -52,32 +53,42 @@ int integer_argument(const Napi::CallbackInfo& info, std::size_t at) {
   return integer;
 }
 
+/// Passes what becomes of one supervisor on to the environment that asked for it.
+class Listener : public bridle::SupervisorListener {
+ public:
+  Listener(std::shared_ptr<bridle::ProcessReporter> reporter, std::uint32_t id)
+      : reporter_(std::move(reporter)), id_(id) {}
+  void spawned(pid_t pid) override { reporter_->spawned(id_, pid); }
+  void failed(const std::string& reason) override { reporter_->failed(id_, reason); }
+  void exited(int status) override { reporter_->exited(id_, status); }
+
+ private:
+  std::shared_ptr<bridle::ProcessReporter> reporter_;
+  std::uint32_t id_;
+};
+
+Napi::Value descriptor(Napi::Env env, bridle::UniqueFd& fd) { return Napi::Number::New(env, fd.release()); }
+
 Napi::Value spawn_supervisor(Environment& environment, const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const std::string executable = text_argument(info, 0);
-  if (!info[1].IsFunction()) throw Napi::TypeError::New(env, "expected a function");
+  bridle::SupervisorLaunch launch{text_argument(info, 0), text_argument(info, 1), {}, {}};
+  if (!info[2].IsFunction() || !info[3].IsFunction()) throw Napi::TypeError::New(env, "expected two functions");
+  bridle::SupervisorEnds ours = connect(launch);
   if (!environment.spawner) environment.spawner = bridle::Spawner::acquire();
-  auto exits = environment.exits;
-  const std::uint32_t id = exits->add(info[1].As<Napi::Function>());
-  bridle::SupervisorProcess process;
-  try {
-    process = environment.spawner->spawn(executable, [exits, id](int status) { exits->report(id, status); });
-  } catch (...) {
-    exits->drop(id);
-    throw;
-  }
+  const std::uint32_t id = environment.reporter->add(info[2].As<Napi::Function>(), info[3].As<Napi::Function>());
+  environment.spawner->spawn(std::move(launch), std::make_unique<Listener>(environment.reporter, id));
   Napi::Object handle = Napi::Object::New(env);
-  handle.Set("pid", process.pid);
-  handle.Set("control", process.control.release());
-  handle.Set("stdin", process.stdin_end.release());
-  handle.Set("stdout", process.stdout_end.release());
-  handle.Set("stderr", process.stderr_end.release());
+  handle.Set("control", descriptor(env, ours.control));
+  handle.Set("stdin", descriptor(env, ours.stdin_end));
+  handle.Set("stdout", descriptor(env, ours.stdout_end));
+  handle.Set("stderr", descriptor(env, ours.stderr_end));
   return handle;
 }
 
 Napi::Value identify(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto identity = bridle::identify(integer_argument(info, 0));
+  const std::string scheme = info[1].IsString() ? text_argument(info, 1) : std::string();
+  const auto identity = bridle::identify(integer_argument(info, 0), scheme);
   if (!identity) return env.Null();
   Napi::Object result = Napi::Object::New(env);
   result.Set("pid", static_cast<double>(identity->pid));
@@ -86,13 +97,19 @@ Napi::Value identify(const Napi::CallbackInfo& info) {
   return result;
 }
 
+std::optional<bridle::SignalProof> proof_argument(const Napi::CallbackInfo& info, std::size_t at) {
+  if (!info[at].IsObject()) return std::nullopt;
+  const auto proof = info[at].As<Napi::Object>();
+  return bridle::SignalProof{proof.Get("lease").ToString(), proof.Get("cgroup").ToString()};
+}
+
 Napi::Value signal_process(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   if (!info[0].IsObject()) throw Napi::TypeError::New(env, "expected an identity");
   const auto source = info[0].As<Napi::Object>();
   const bridle::ProcessIdentity identity{source.Get("pid").ToNumber().Int64Value(), source.Get("token").ToString(),
                                          source.Get("scheme").ToString()};
-  switch (bridle::signal_process(identity, integer_argument(info, 1))) {
+  switch (bridle::signal_process(identity, integer_argument(info, 1), proof_argument(info, 2))) {
     case bridle::SignalResult::sent:
       return Napi::String::New(env, "sent");
     case bridle::SignalResult::gone:
@@ -110,8 +127,7 @@ Napi::Value probe_containment(const Napi::CallbackInfo& info) {
   result.Set("pidfd", support.pidfd);
   result.Set("pidfs", support.pidfs);
   result.Set("subreaper", support.subreaper);
-  result.Set("cgroupRoot",
-             support.cgroup_root ? Napi::Value(Napi::String::New(env, *support.cgroup_root)) : env.Null());
+  result.Set("landlock", support.landlock ? Napi::Value(Napi::Number::New(env, *support.landlock)) : env.Null());
   return result;
 }
 
@@ -148,7 +164,7 @@ void bind(Napi::Object exports, const char* name, Binding binding) {
 void register_process(Napi::Env env, Napi::Object exports) {
   auto environment = std::make_shared<Environment>(env);
   env.AddCleanupHook([environment] {
-    environment->exits->close();
+    environment->reporter->close();
     environment->spawner.reset();
   });
   exports.Set("spawnSupervisor", Napi::Function::New(

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "../process/system_error.h"
+
 namespace bridle::supervisor {
 namespace {
 
@@ -23,7 +25,7 @@ struct CloseDirectory {
 };
 
 bool write_text(int directory, const char* name, std::string_view text) {
-  const UniqueFd fd(openat(directory, name, O_WRONLY | O_CLOEXEC));
+  const UniqueFd fd(openat(directory, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   return fd && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
@@ -47,18 +49,20 @@ void remove_below(int parent, int depth) {
 
 }  // namespace
 
-Cgroup::Cgroup(std::string path, UniqueFd directory, std::uint64_t inode)
-    : path_(std::move(path)), directory_(std::move(directory)), inode_(inode) {}
-
-std::optional<Cgroup> Cgroup::make(const std::string& path) {
-  if (mkdir(path.c_str(), 0755) != 0) return std::nullopt;
-  UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+Cgroup::Cgroup(std::string path) : path_(std::move(path)) {
+  if (mkdir(path_.c_str(), 0755) != 0) throw_errno("cgroup " + path_);
+  directory_ = UniqueFd(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info{};
-  if (!directory || fstat(directory.get(), &info) != 0) {
-    rmdir(path.c_str());
-    return std::nullopt;
+  if (!directory_ || fstat(directory_.get(), &info) != 0) {
+    const int code = errno;
+    rmdir(path_.c_str());
+    throw SystemError(code, "cgroup " + path_);
   }
-  return Cgroup(path, std::move(directory), info.st_ino);
+  inode_ = info.st_ino;
+}
+
+void Cgroup::set(const std::string& file, const std::string& value) const {
+  if (!write_text(directory_.get(), file.c_str(), value)) throw_errno("limits " + file);
 }
 
 bool Cgroup::adopt(int pid) const { return write_text(directory_.get(), "cgroup.procs", std::to_string(pid)); }

@@ -1,23 +1,25 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "../process/linux/unique_fd.h"
 
 namespace bridle::supervisor {
 
-/// One cgroup (version 2) that holds the processes of one boundary.
+/// One cgroup, of either version. `kill` and `populated` need version 2.
 class Cgroup {
  public:
-  /// Makes the directory; nothing when that is refused or it exists already.
-  static std::optional<Cgroup> make(const std::string& path);
+  /// Makes the directory. Throws SystemError whose step names it.
+  explicit Cgroup(std::string path);
 
   [[nodiscard]] int fd() const { return directory_.get(); }
   [[nodiscard]] std::uint64_t inode() const { return inode_; }
-  /// Moves a process that was born outside into the cgroup.
+  /// Writes a setting. Throws SystemError whose step names the file.
+  void set(const std::string& file, const std::string& value) const;
+  /// Moves a process that was born outside into the cgroup; false with errno set when that is refused.
   [[nodiscard]] bool adopt(int pid) const;
   /// SIGKILL to every process in it and below it, without a race against forks.
   void kill() const;
@@ -26,11 +28,9 @@ class Cgroup {
   [[nodiscard]] bool remove() const;
 
  private:
-  Cgroup(std::string path, UniqueFd directory, std::uint64_t inode);
-
   std::string path_;
   UniqueFd directory_;
-  std::uint64_t inode_;
+  std::uint64_t inode_ = 0;
 };
 
 }  // namespace bridle::supervisor

@@ -1,26 +1,36 @@
 #include "child.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/sched.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <vector>
 
+#include "../process/linux/landlock.h"
 #include "../process/system_error.h"
 
 namespace bridle::supervisor {
 namespace {
 
-enum class Step : std::uint8_t { setup = 1, chdir = 2, exec = 3 };
+enum class Step : std::uint8_t { setup, terminal, rlimits, paths, credentials, privileges, chdir, exec };
+
+constexpr std::array step_names{"setup", "terminal", "rlimits", "paths", "credentials", "privileges", "chdir", "exec"};
 
 struct Status {
   Step step{};
   int code = 0;
+  /// Part of the step's name: the path that a rule could not be made for.
+  std::array<char, 256> detail{};
 };
 
 constexpr int gate_slot = 3;
@@ -39,10 +49,16 @@ Pipe make_pipe() {
   return {UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
-[[noreturn]] void fail(Step step) {
-  const Status status{step, errno};
+[[noreturn]] void report(const Status& status) {
   [[maybe_unused]] const auto written = write(status_slot, &status, sizeof(status));
   _exit(sent_away);
+}
+
+[[noreturn]] void fail(Step step) {
+  Status status;
+  status.step = step;
+  status.code = errno;
+  report(status);
 }
 
 /// Moves the descriptors above every slot first, so that placing one never overwrites another.
@@ -87,20 +103,73 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-[[noreturn]] void run_child(const StartOrder& order, pid_t supervisor, const std::array<int, 3>& streams, int gate,
-                            int status) {
-  if (!place_descriptors(streams, gate, status)) _exit(sent_away);
-  if (setsid() < 0) fail(Step::setup);
+/// Dies with the supervisor's reaper. A change of credentials clears this, so it is done again after one.
+void die_with(pid_t parent) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail(Step::setup);
-  // The supervisor may have died before the death signal was set.
-  if (getppid() != supervisor) _exit(sent_away);
-  reset_signals();
+  // It may have died before the death signal was set.
+  if (getppid() != parent) _exit(sent_away);
+}
+
+void await_gate() {
   char go = 0;
   ssize_t size = 0;
   do {
     size = read(gate_slot, &go, 1);
   } while (size < 0 && errno == EINTR);
   if (size != 1) _exit(sent_away);
+}
+
+/// The terminal belongs to whoever uses it, as after a login.
+void take_terminal(const StartOrder& order) {
+  if (ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0) fail(Step::terminal);
+  if (order.credentials && fchown(STDIN_FILENO, order.credentials->uid, static_cast<gid_t>(-1)) != 0) {
+    fail(Step::terminal);
+  }
+}
+
+void set_rlimits(const StartOrder& order) {
+  for (const Rlimit& limit : order.rlimits) {
+    const rlimit value{limit.value, limit.value};
+    if (setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &value) != 0) fail(Step::rlimits);
+  }
+}
+
+UniqueFd make_rules(const Paths& paths) {
+  try {
+    return make_landlock_rules(paths.read_only, paths.read_write);
+  } catch (const SystemError& error) {
+    Status status;
+    status.step = Step::paths;
+    status.code = error.code();
+    const std::string detail = error.step().substr(0, status.detail.size() - 1);
+    std::copy(detail.begin(), detail.end(), status.detail.begin());
+    report(status);
+  }
+}
+
+void change_credentials(const Credentials& credentials, pid_t parent) {
+  if (setgroups(credentials.groups.size(), credentials.groups.data()) != 0) fail(Step::credentials);
+  if (setresgid(credentials.gid, credentials.gid, credentials.gid) != 0) fail(Step::credentials);
+  if (setresuid(credentials.uid, credentials.uid, credentials.uid) != 0) fail(Step::credentials);
+  die_with(parent);
+}
+
+[[noreturn]] void run_child(const StartOrder& order, pid_t parent, const std::array<int, 3>& streams, int gate,
+                            int status) {
+  if (!place_descriptors(streams, gate, status)) _exit(sent_away);
+  if (setsid() < 0) fail(Step::setup);
+  die_with(parent);
+  reset_signals();
+  await_gate();
+  // Limits and rules are made with the daemon's rights, then those are given up, then the program is looked for with
+  // the rights that it will have.
+  if (order.terminal) take_terminal(order);
+  set_rlimits(order);
+  UniqueFd rules;
+  if (order.paths) rules = make_rules(*order.paths);
+  if (order.credentials) change_credentials(*order.credentials, parent);
+  if (order.no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail(Step::privileges);
+  if (rules && restrict_to(rules) != 0) fail(Step::paths);
   const auto argv = pointers(order.argv);
   const auto env = pointers(order.env);
   if (chdir(order.cwd.c_str()) != 0) fail(Step::chdir);
@@ -109,30 +178,29 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 /// Like fork, but the child is born in the cgroup; -1 when the kernel or a filter refuses.
-pid_t fork_into(const Cgroup& cgroup) {
+pid_t fork_into(int cgroup) {
   clone_args arguments{};
   arguments.flags = CLONE_INTO_CGROUP;
   arguments.exit_signal = SIGCHLD;
-  arguments.cgroup = static_cast<decltype(arguments.cgroup)>(cgroup.fd());
+  arguments.cgroup = static_cast<decltype(arguments.cgroup)>(cgroup);
   return static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof(arguments)));
 }
 
 }  // namespace
 
-GatedChild fork_gated(const StartOrder& order, const Cgroup* cgroup, const std::array<int, 3>& streams) {
+GatedChild fork_gated(const StartOrder& order, int cgroup, const std::array<int, 3>& streams) {
   Pipe gate = make_pipe();
   Pipe status = make_pipe();
-  const pid_t supervisor = getpid();
+  const pid_t parent = getpid();
   GatedChild child;
-  pid_t pid = cgroup == nullptr ? -1 : fork_into(*cgroup);
-  child.in_cgroup = pid > 0;
+  pid_t pid = cgroup < 0 ? -1 : fork_into(cgroup);
+  child.born_inside = pid > 0;
   if (pid < 0) pid = fork();
   if (pid < 0) throw_errno("fork");
-  if (pid == 0) run_child(order, supervisor, streams, gate.read_end.get(), status.write_end.get());
+  if (pid == 0) run_child(order, parent, streams, gate.read_end.get(), status.write_end.get());
   child.pid = pid;
   child.gate = std::move(gate.write_end);
   child.status = std::move(status.read_end);
-  if (cgroup != nullptr && !child.in_cgroup) child.in_cgroup = cgroup->adopt(pid);
   return child;
 }
 
@@ -150,15 +218,9 @@ std::optional<StartFailure> read_status(const UniqueFd& status) {
     size = read(status.get(), &failure, sizeof(failure));
   } while (size < 0 && errno == EINTR);
   if (size != static_cast<ssize_t>(sizeof(failure))) return std::nullopt;
-  switch (failure.step) {
-    case Step::chdir:
-      return StartFailure{"chdir", failure.code};
-    case Step::exec:
-      return StartFailure{"exec", failure.code};
-    case Step::setup:
-      break;
-  }
-  return StartFailure{"setup", failure.code};
+  failure.detail.back() = '\0';
+  const std::string detail = failure.detail.data();
+  return StartFailure{detail.empty() ? step_names.at(static_cast<std::size_t>(failure.step)) : detail, failure.code};
 }
 
 }  // namespace bridle::supervisor

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "../process/linux/unique_fd.h"
-#include "cgroup.h"
 #include "protocol.h"
 
 namespace bridle::supervisor {
@@ -27,12 +26,12 @@ struct GatedChild {
   UniqueFd gate;
   /// Closes without a byte when the child executes; else holds a failure.
   UniqueFd status;
-  /// It was born in the cgroup, or moved there.
-  bool in_cgroup = false;
+  bool born_inside = false;
 };
 
-/// Forks the child, into the cgroup when there is one. `streams` become its standard input, output and error.
-GatedChild fork_gated(const StartOrder& order, const Cgroup* cgroup, const std::array<int, 3>& streams);
+/// Forks the child, into the cgroup (-1: there is none) where the kernel can. `streams` become its standard input,
+/// output and error.
+GatedChild fork_gated(const StartOrder& order, int cgroup, const std::array<int, 3>& streams);
 
 /// Opens the gate; false when the child is gone.
 bool open_gate(GatedChild& child);

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <utility>
 
+#include "../process/linux/pidfd.h"
 #include "../process/system_error.h"
 #include "supervisor.h"
 
@@ -30,15 +30,16 @@ bridle::UniqueFd block_and_open_signals() {
 }
 
 int supervise(const std::string& expected_parent) {
-  bridle::UniqueFd signals = block_and_open_signals();
+  const bridle::UniqueFd signals = block_and_open_signals();
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) bridle::throw_errno("prctl PR_SET_PDEATHSIG");
   // The daemon may have died before the death signal was set; nothing has been started yet.
-  if (std::to_string(getppid()) != expected_parent) return 1;
+  const bridle::UniqueFd daemon = bridle::open_pidfd(getppid());
+  if (!daemon || std::to_string(getppid()) != expected_parent) return 1;
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) bridle::throw_errno("prctl PR_SET_CHILD_SUBREAPER");
   bridle::supervisor::Supervisor supervisor(
       control_slot,
       {bridle::UniqueFd(control_slot + 1), bridle::UniqueFd(control_slot + 2), bridle::UniqueFd(control_slot + 3)},
-      std::move(signals));
+      {signals.get(), daemon.get()});
   return supervisor.run();
 }
 

@@ -6,11 +6,20 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
+
+#include "../process/system_error.h"
 
 namespace bridle::supervisor {
 namespace {
 
 constexpr std::size_t length_size = 4;
+
+constexpr std::uint32_t flag_terminal = 1;
+constexpr std::uint32_t flag_no_new_privileges = 2;
+constexpr std::uint32_t flag_start_time_tokens = 4;
+constexpr std::uint32_t flag_credentials = 8;
+constexpr std::uint32_t flag_paths = 16;
 
 std::uint32_t decode_number(std::string_view bytes) {
   std::uint32_t value = 0;
@@ -38,12 +47,20 @@ class Parser {
     if (value.find('\0') != std::string::npos) failed_ = true;
     return value;
   }
-  std::vector<std::string> texts() {
+  std::uint64_t wide() {
+    const std::uint64_t low = number();
+    return low | (static_cast<std::uint64_t>(number()) << 32U);
+  }
+  /// Reads each entry with `read`. An entry takes at least one byte, so a hostile count ends with the payload.
+  template <typename Read>
+  auto list(const Read& read) {
+    std::vector<decltype(read())> values;
     const std::uint32_t count = number();
-    std::vector<std::string> values;
-    // Each text takes at least its length, so a hostile count ends with the payload.
-    for (std::uint32_t at = 0; at < count && !failed_; ++at) values.push_back(text());
+    for (std::uint32_t at = 0; at < count && !failed_; ++at) values.push_back(read());
     return values;
+  }
+  std::vector<std::string> texts() {
+    return list([this] { return text(); });
   }
   [[nodiscard]] bool complete() const { return !failed_ && rest_.empty(); }
 
@@ -62,6 +79,29 @@ class Parser {
   bool failed_ = false;
 };
 
+TerminalSize read_size(Parser& parser) {
+  const std::uint32_t cells = parser.number();
+  return {static_cast<unsigned short>(cells >> 16U), static_cast<unsigned short>(cells & 0xffffU)};
+}
+
+Credentials read_credentials(Parser& parser) {
+  Credentials credentials;
+  credentials.uid = parser.number();
+  credentials.gid = parser.number();
+  credentials.groups = parser.list([&] { return static_cast<gid_t>(parser.number()); });
+  return credentials;
+}
+
+Limit read_limit(Parser& parser) {
+  Limit limit;
+  limit.path = parser.text();
+  limit.settings = parser.list([&] {
+    std::string file = parser.text();
+    return Setting{std::move(file), parser.text()};
+  });
+  return limit;
+}
+
 }  // namespace
 
 std::optional<StartOrder> parse_start(std::string_view payload) {
@@ -75,8 +115,30 @@ std::optional<StartOrder> parse_start(std::string_view payload) {
   order.cwd = parser.text();
   order.argv = parser.texts();
   order.env = parser.texts();
+  const std::uint32_t flags = parser.number();
+  order.no_new_privileges = (flags & flag_no_new_privileges) != 0;
+  order.start_time_tokens = (flags & flag_start_time_tokens) != 0;
+  if ((flags & flag_terminal) != 0) order.terminal = read_size(parser);
+  if ((flags & flag_credentials) != 0) order.credentials = read_credentials(parser);
+  order.rlimits = parser.list([&] {
+    const auto resource = static_cast<int>(parser.number());
+    return Rlimit{resource, parser.wide()};
+  });
+  order.limits = parser.list([&] { return read_limit(parser); });
+  if ((flags & flag_paths) != 0) {
+    order.paths.emplace();
+    order.paths->read_only = parser.texts();
+    order.paths->read_write = parser.texts();
+  }
   if (!parser.complete() || order.argv.empty()) return std::nullopt;
   return order;
+}
+
+std::optional<TerminalSize> parse_resize(std::string_view payload) {
+  Parser parser(payload);
+  const TerminalSize size = read_size(parser);
+  if (!parser.complete()) return std::nullopt;
+  return size;
 }
 
 Payload& Payload::number(std::uint32_t value) {
@@ -97,7 +159,8 @@ Payload& Payload::text(std::string_view value) {
 Channel::Channel(int fd) : fd_(fd) { fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) | O_NONBLOCK); }
 
 ReadResult Channel::read() {
-  std::array<char, 64UL * 1024> chunk{};
+  // Small, because its pages are touched at every start.
+  std::array<char, 4096> chunk{};
   for (;;) {
     const ssize_t size = ::read(fd_, chunk.data(), chunk.size());
     if (size > 0) {
@@ -128,6 +191,10 @@ void Channel::send(Report kind, const Payload& payload) const {
   frame.number(static_cast<std::uint32_t>(payload.bytes().size() + 1));
   const std::string bytes = frame.bytes() + static_cast<char>(kind) + payload.bytes();
   static_cast<void>(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+
+void Channel::send_failure(const std::string& step, int code) const {
+  send(Report::failed, Payload().text(step).text(errno_name(code)));
 }
 
 }  // namespace bridle::supervisor

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -8,15 +10,47 @@
 #include <vector>
 
 /// The control channel. A frame is a length (4 bytes, little endian, counting what follows), a kind (1 byte) and a
-/// payload. Integers are little endian; a text is its length (4 bytes) and its bytes. src/lifecycle/protocol.ts is the
-/// other end.
+/// payload. Integers are little endian; a text is its length (4 bytes) and its bytes; a list is its length and its
+/// entries. src/lifecycle/linux/protocol.ts is the other end.
 namespace bridle::supervisor {
 
-constexpr std::uint8_t protocol_version = 1;
-constexpr std::size_t max_frame = 512UL * 1024;
+constexpr std::uint8_t protocol_version = 2;
+constexpr std::size_t max_frame = 4UL * 1024 * 1024;
 
-enum class Order : std::uint8_t { start = 1, go = 2, clean_up = 3 };
+enum class Order : std::uint8_t { start = 1, go = 2, clean_up = 3, resize = 4 };
 enum class Report : std::uint8_t { gated = 1, started = 2, failed = 3, exited = 4, empty = 5, not_empty = 6 };
+
+struct TerminalSize {
+  unsigned short rows = 0;
+  unsigned short columns = 0;
+};
+
+struct Credentials {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;
+};
+
+struct Rlimit {
+  int resource = 0;
+  std::uint64_t value = 0;
+};
+
+struct Setting {
+  std::string file;
+  std::string value;
+};
+
+/// A cgroup that limits the boundary: the boundary's own, or one in a version 1 hierarchy beside it.
+struct Limit {
+  std::string path;
+  std::vector<Setting> settings;
+};
+
+struct Paths {
+  std::vector<std::string> read_only;
+  std::vector<std::string> read_write;
+};
 
 struct StartOrder {
   std::uint32_t grace_ms = 0;
@@ -28,10 +62,19 @@ struct StartOrder {
   std::string cwd;
   std::vector<std::string> argv;
   std::vector<std::string> env;
+  /// A terminal of this size in the place of the streams.
+  std::optional<TerminalSize> terminal;
+  bool no_new_privileges = false;
+  bool start_time_tokens = false;
+  std::optional<Credentials> credentials;
+  std::vector<Rlimit> rlimits;
+  std::vector<Limit> limits;
+  std::optional<Paths> paths;
 };
 
 /// Nothing when the payload is not exactly a start order of this version.
 std::optional<StartOrder> parse_start(std::string_view payload);
+std::optional<TerminalSize> parse_resize(std::string_view payload);
 
 class Payload {
  public:
@@ -51,7 +94,7 @@ struct Frame {
 
 enum class ReadResult { more, closed };
 
-/// Our end of the control channel, non-blocking.
+/// Our end of the control channel, non-blocking. A copy in a forked process has what was taken in before.
 class Channel {
  public:
   explicit Channel(int fd);
@@ -61,6 +104,7 @@ class Channel {
   std::optional<Frame> next();
   /// Drops the report when nobody reads: a daemon that is gone or stalled must not hold up the clean-up.
   void send(Report kind, const Payload& payload = {}) const;
+  void send_failure(const std::string& step, int code) const;
 
  private:
   int fd_;

@@ -4,12 +4,12 @@ import type { LeaseStore } from '../lifecycle/lease-store.js';
 export class VolatileLeaseStore implements LeaseStore {
   readonly #records = new Map<string, unknown>();
 
-  put(record: Parameters<LeaseStore['put']>[0]): Promise<void> {
+  put(record: Parameters<LeaseStore['put']>[0]): Promise<boolean> {
     this.#records.set(record.id, record);
-    return Promise.resolve();
+    return Promise.resolve(true);
   }
 
-  remove(id: string): Promise<void> {
+  remove({ id }: Parameters<LeaseStore['remove']>[0]): Promise<void> {
     this.#records.delete(id);
     return Promise.resolve();
   }

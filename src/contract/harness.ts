@@ -76,6 +76,55 @@ export interface LaunchSpec {
   /** The whole environment: nothing is inherited that is not named here. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** Gives the program a controlling terminal of this size instead of pipes. What it prints is all `stdout` then. */
+  readonly terminal?: TerminalSize;
+  /** Who the program runs as; without it, as the daemon. */
+  readonly credentials?: Credentials;
+  /** Limits of each process (setrlimit), soft and hard alike; see getrlimit(2) for the units. */
+  readonly rlimits?: Readonly<Partial<Record<RlimitName, number>>>;
+  /** Limits of all processes of the run together. Those that this machine cannot enforce are named in `notEnforced`. */
+  readonly limits?: ResourceLimits;
+  /** No process of the run can gain privileges by executing a program. `paths` implies it. Default false. */
+  readonly noNewPrivileges?: boolean;
+  /** Files that processes of the run may reach (Landlock): everything else is denied. Refused where it cannot be had. */
+  readonly paths?: ReachablePaths;
+}
+
+export interface TerminalSize {
+  readonly rows: number;
+  readonly columns: number;
+}
+
+export interface Credentials {
+  readonly uid: number;
+  readonly gid: number;
+  /** Supplementary groups: exactly these. */
+  readonly groups: readonly number[];
+}
+
+export type RlimitName = 'as' | 'core' | 'cpu' | 'data' | 'fsize' | 'memlock' | 'nofile' | 'nproc' | 'stack';
+
+export interface ResourceLimits {
+  /** Bytes of memory; more is refused or ends a process of the run. */
+  readonly memoryBytes?: number;
+  /** Processes and threads; more cannot be made. */
+  readonly processes?: number;
+  /** Processors' worth of time, as in 0.5. */
+  readonly cpus?: number;
+}
+
+/** Each file or directory with everything below it, as absolute paths that exist. */
+export interface ReachablePaths {
+  /** May be read, listed and executed. */
+  readonly readOnly: readonly string[];
+  readonly readWrite: readonly string[];
+}
+
+/** A wish of a launch that this machine cannot meet, though the program runs. */
+export interface NotEnforced {
+  readonly wish: keyof ResourceLimits | 'paths';
+  /** One sentence. */
+  readonly reason: string;
 }
 
 export interface ContainedProcess {
@@ -84,8 +133,16 @@ export interface ContainedProcess {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** How the program itself ended; its descendants may still live until cleanup. */
+  /** How the program itself ended; its descendants may still live until cleanup. Terminal output came before. */
   readonly exited: Promise<ProcessExit>;
+  /** Null when the streams are pipes. */
+  readonly terminal: Terminal | null;
+  readonly notEnforced: readonly NotEnforced[];
+}
+
+export interface Terminal {
+  /** The program gets SIGWINCH. Nothing happens once the terminal is closed. */
+  resize(size: TerminalSize): void;
 }
 
 export interface ProcessExit {

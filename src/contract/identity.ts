@@ -4,9 +4,10 @@ export interface ProcessIdentity {
   readonly token: string;
   /**
    * `pidfs`: boot id and pidfs inode, unique for the life of the boot. `starttime`: boot id, PID namespace and start
-   * tick, weaker: equal after a fast PID reuse.
+   * tick, weaker: equal after a fast PID reuse, so a signal needs a second proof. `creationtime`: Windows, `utc:` and
+   * creation time in units of 100 ns since 1601, the same in no two boots.
    */
-  readonly scheme: 'pidfs' | 'starttime';
+  readonly scheme: 'pidfs' | 'starttime' | 'creationtime';
 }
 
 /** Who makes a request through the mount or a socket. */

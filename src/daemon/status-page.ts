@@ -60,6 +60,8 @@ export class StatusPage implements AsyncDisposable {
       boundary: strength.kind,
       weakness: strength.weakness,
       identity: strength.birthToken,
+      landlock: strength.landlock,
+      limits: strength.limits,
       ...counts,
     };
     const text = JSON.stringify(status);

@@ -19,22 +19,31 @@ function parse(text: string): unknown {
   }
 }
 
-/** Lease records as `leases/<id>.json` in the state directory, written through its journal. */
+/**
+ * Lease records as `leases/<id>.json` in the state directory, written through its journal. The lock of the state
+ * directory makes this the only writer, so revisions are compared in memory.
+ */
 export class JournalLeaseStore implements LeaseStore {
   readonly #journal: Journal;
+  readonly #revisions = new Map<string, number>();
 
   constructor(journal: Journal) {
     this.#journal = journal;
   }
 
-  async put(record: LeaseRecord): Promise<void> {
+  async put(record: LeaseRecord): Promise<boolean> {
+    if (record.revision !== (this.#revisions.get(record.id) ?? 0) + 1) return false;
+    this.#revisions.set(record.id, record.revision);
     this.#journal.put(targetOf(record.id), `${JSON.stringify(record, undefined, 2)}\n`);
-    await this.#journal.durable();
+    await this.#journal.synced();
+    return true;
   }
 
-  async remove(id: string): Promise<void> {
+  async remove({ id, revision }: LeaseRecord): Promise<void> {
+    if ((this.#revisions.get(id) ?? 0) > revision) return;
+    this.#revisions.delete(id);
     this.#journal.remove(targetOf(id));
-    await this.#journal.durable();
+    await this.#journal.synced();
   }
 
   async list(): Promise<unknown[]> {
@@ -48,6 +57,16 @@ export class JournalLeaseStore implements LeaseStore {
       throw error;
     }
     const files = names.filter((name) => name.endsWith('.json')).sort();
-    return Promise.all(files.map(async (name) => parse(await readFile(join(directory, name), 'utf8'))));
+    const records = await Promise.all(files.map(async (name) => parse(await readFile(join(directory, name), 'utf8'))));
+    for (const record of records) this.#learn(record);
+    return records;
+  }
+
+  /** What an earlier daemon stored has a revision, too. */
+  #learn(record: unknown): void {
+    if (typeof record !== 'object' || record === null) return;
+    const { id, revision } = record as Partial<LeaseRecord>;
+    if (typeof id !== 'string' || typeof revision !== 'number') return;
+    if ((this.#revisions.get(id) ?? 0) < revision) this.#revisions.set(id, revision);
   }
 }

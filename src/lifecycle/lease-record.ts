@@ -4,7 +4,7 @@ import type { ProcessIdentity } from '../contract/identity.js';
 const identitySchema = z.strictObject({
   pid: z.number().int().positive(),
   token: z.string().min(1).max(256),
-  scheme: z.enum(['pidfs', 'starttime']),
+  scheme: z.enum(['pidfs', 'starttime', 'creationtime']),
 });
 
 /** Only directories that Bridle names itself: a damaged record must not point a kill at something else. */
@@ -14,12 +14,20 @@ const cgroupPathSchema = z
   .regex(/^\/.*\/bridle-[0-9a-f]{8}-[0-9a-f]{32}$/)
   .refine((path) => !path.split('/').includes('..'), 'must not contain ..');
 
+const processGroupSchema = z.number().int().positive();
+/** Directories of version 1 hierarchies that limit the boundary; they hold the same processes. */
+const limitsSchema = z.array(cgroupPathSchema).max(8);
+
 const boundarySchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('cgroup+subreaper'),
     cgroup: z.strictObject({ path: cgroupPathSchema, inode: z.string().regex(/^[0-9]+$/) }),
+    processGroup: processGroupSchema,
+    limits: limitsSchema,
   }),
-  z.strictObject({ kind: z.literal('subreaper') }),
+  z.strictObject({ kind: z.literal('subreaper'), processGroup: processGroupSchema, limits: limitsSchema }),
+  /** A Windows Job Object without a name: it ends with the handle, and the handle with its process. */
+  z.strictObject({ kind: z.literal('job') }),
 ]);
 
 const evidenceSchema = z.strictObject({
@@ -36,7 +44,10 @@ export const leaseRecordSchema = z.strictObject({
   operation: z.strictObject({ id: z.string().min(1).max(256), kind: z.enum(['run', 'probe']) }),
   harness: z.string().min(1).max(64),
   owner: identitySchema,
+  /** Ends the boundary when its owner dies; the owner itself on Windows, where the kernel does it. */
   supervisor: identitySchema,
+  /** Parent of the child, which finishes the supervisor's work; null on Windows. */
+  reaper: identitySchema.nullable(),
   child: identitySchema,
   boundary: boundarySchema,
   state: z.enum(['owned', 'cleaning', 'completed', 'cleanup_failed', 'recovery_blocked']),
@@ -59,6 +70,7 @@ export interface Operation {
 export interface Identities {
   readonly owner: ProcessIdentity;
   readonly supervisor: ProcessIdentity;
+  readonly reaper: ProcessIdentity | null;
   readonly child: ProcessIdentity;
 }
 
@@ -72,6 +84,7 @@ export function newRecord(id: string, operation: Operation, identities: Identiti
     harness: operation.harness,
     owner: identities.owner,
     supervisor: identities.supervisor,
+    reaper: identities.reaper,
     child: identities.child,
     boundary,
     state: 'owned',

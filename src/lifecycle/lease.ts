@@ -1,39 +1,35 @@
 import { randomBytes } from 'node:crypto';
 import { BridleError } from '../contract/errors.js';
 import type { ContainedProcess, Launcher, LaunchSpec } from '../contract/harness.js';
-import type { ProcessIdentity } from '../contract/identity.js';
-import { type Cleanup, EMPTY, emptyBoundary, removeCgroup } from './boundary.js';
 import { within } from './deferred.js';
 import { checkLaunchSpec } from './launch-spec.js';
-import {
-  type Boundary,
-  type Evidence,
-  evidence,
-  type LeaseRecord,
-  newRecord,
-  nextRecord,
-  type Operation,
-} from './lease-record.js';
+import { type Evidence, type LeaseRecord, newRecord, nextRecord, type Operation } from './lease-record.js';
 import type { LeaseStore } from './lease-store.js';
-import { type Finish, type StartFailure, Supervisor } from './supervisor.js';
-import { removeWitness } from './witness.js';
+import { type Cleanup, EMPTY, type HeldChild, type Platform, type Ready, type StartFailure } from './platform.js';
 
 /** What every lease of one daemon has in common. */
 export interface LeaseContext {
+  readonly platform: Platform;
   readonly store: LeaseStore;
-  readonly supervisorExecutable: string;
-  readonly owner: ProcessIdentity;
-  /** Path of the cgroup of a lease, or an empty text when boundaries have none. */
-  readonly cgroupOf: (leaseId: string) => string;
-  readonly witnessOf: (leaseId: string) => string;
-  readonly graceMs: number;
-  readonly cleanupTimeoutMs: number;
   readonly startTimeoutMs: number;
+  readonly onStep: (step: LeaseStep) => void;
   readonly onClosed: (lease: Lease) => void;
 }
 
-/** A supervisor that neither reports nor ends this long after its own deadline is killed. */
-const OVERDUE_MS = 2_000;
+/**
+ * The moments between which a lease can be interrupted. Tests end the daemon at each.
+ * Start: `spawned`, `held`, `recorded`, `released`, `started`. End: `closing`, `marked`, `emptied`, `removed`.
+ */
+export type LeaseStep =
+  | 'spawned'
+  | 'held'
+  | 'recorded'
+  | 'released'
+  | 'started'
+  | 'closing'
+  | 'marked'
+  | 'emptied'
+  | 'removed';
 
 function spawnFailed(step: string, reason: string, cause?: unknown): BridleError {
   return new BridleError('SPAWN_FAILED', `${step}: ${reason}`, { cause });
@@ -46,8 +42,7 @@ export class Lease implements AsyncDisposable {
   readonly #context: LeaseContext;
   readonly #operation: Operation;
   #used = false;
-  #supervisor: Supervisor | undefined;
-  #child: { readonly identity: ProcessIdentity; readonly boundary: Boundary } | undefined;
+  #held: HeldChild | undefined;
   #record: LeaseRecord | undefined;
   #recorded = false;
   #closing: Promise<Cleanup> | undefined;
@@ -76,16 +71,21 @@ export class Lease implements AsyncDisposable {
     if (this.#used) throw new BridleError('INTERNAL', 'a lease starts at most one process');
     this.#used = true;
     const env = checkLaunchSpec(spec);
-    const supervisor = new Supervisor(this.#context.supervisorExecutable);
-    this.#supervisor = supervisor;
+    const held = this.#context.platform.hold({ leaseId: this.id, spec, env });
+    this.#held = held;
     try {
-      const child = await this.#gate(supervisor, spec, env);
-      await this.#writeRecord(supervisor, child);
+      this.#context.onStep('spawned');
+      const ready = this.#check(await within(held.ready, this.#context.startTimeoutMs), 'supervisor');
+      this.#context.onStep('held');
+      await this.#writeRecord(ready);
+      this.#context.onStep('recorded');
       if (this.#closing) throw spawnFailed('gate', 'the lease was closed during the start');
-      supervisor.go();
-      this.#check(await within(supervisor.started, this.#context.startTimeoutMs), 'exec');
-      const { stdin, stdout, stderr, exited } = supervisor;
-      return { pid: child.pid, stdin, stdout, stderr, exited };
+      held.release();
+      this.#context.onStep('released');
+      this.#check(await within(held.started, this.#context.startTimeoutMs), 'exec');
+      this.#context.onStep('started');
+      const { stdin, stdout, stderr, terminal, exited } = held;
+      return { pid: ready.child.pid, stdin, stdout, stderr, terminal, exited, notEnforced: ready.notEnforced };
     } catch (error) {
       throw await this.#abandon(error as Error);
     }
@@ -104,38 +104,14 @@ export class Lease implements AsyncDisposable {
     return new BridleError('SPAWN_FAILED', `${error.message}; ${note}`, { cause: error });
   }
 
-  /** Has the supervisor make the boundary and the child that waits in it. */
-  async #gate(supervisor: Supervisor, spec: LaunchSpec, env: readonly string[]): Promise<ProcessIdentity> {
-    const cgroup = this.#context.cgroupOf(this.id);
-    supervisor.start({
-      argv: spec.argv,
-      env,
-      cwd: spec.cwd,
-      cgroup,
-      witness: this.#context.witnessOf(this.id),
-      graceMs: this.#context.graceMs,
-      cleanupTimeoutMs: this.#context.cleanupTimeoutMs,
-    });
-    const gated = this.#check(await within(supervisor.gated, this.#context.startTimeoutMs), 'supervisor');
-    this.#child = {
-      identity: gated.child,
-      boundary:
-        gated.inode === null
-          ? { kind: 'subreaper' }
-          : { kind: 'cgroup+subreaper', cgroup: { path: cgroup, inode: gated.inode } },
-    };
-    return gated.child;
-  }
-
-  async #writeRecord(supervisor: Supervisor, child: ProcessIdentity): Promise<void> {
-    const { identity } = supervisor;
-    if (!identity || !this.#child) throw spawnFailed('supervisor', 'it ended during the start');
-    const identities = { owner: this.#context.owner, supervisor: identity, child };
-    const record = newRecord(this.id, this.#operation, identities, this.#child.boundary);
+  async #writeRecord(ready: Ready): Promise<void> {
+    const { supervisor, reaper, child, boundary } = ready;
+    const identities = { owner: this.#context.platform.owner, supervisor, reaper, child };
+    const record = newRecord(this.id, this.#operation, identities, boundary);
     // Known before the write is tried: a write that failed half-way must be removed too.
     this.#record = record;
     try {
-      await this.#context.store.put(record);
+      await this.#put(record);
       this.#recorded = true;
     } catch (cause) {
       throw spawnFailed('record', (cause as Error).message, cause);
@@ -155,60 +131,27 @@ export class Lease implements AsyncDisposable {
   }
 
   async #close(): Promise<Cleanup> {
-    const supervisor = this.#supervisor;
-    if (!supervisor) return EMPTY;
+    const held = this.#held;
+    if (!held) return EMPTY;
+    this.#context.onStep('closing');
     // The mark is for people who look at the record meanwhile; the clean-up does not wait for a disk.
     const marked = this.#mark();
-    supervisor.cleanUp();
-    const cleanup = await this.#observe(supervisor, await this.#finish(supervisor));
-    this.#endStreams(supervisor, cleanup);
+    const cleanup = await held.empty();
+    this.#endStreams(held, cleanup);
     const failure = await marked;
+    this.#context.onStep('emptied');
     await this.#settleRecord(cleanup);
     if (failure) throw failure;
     return cleanup;
-  }
-
-  async #finish(supervisor: Supervisor): Promise<Finish> {
-    const patience = this.#context.cleanupTimeoutMs + OVERDUE_MS;
-    const finish = await within(supervisor.finished, patience);
-    if (finish) return finish;
-    supervisor.kill();
-    return supervisor.finished;
-  }
-
-  async #observe(supervisor: Supervisor, finish: Finish): Promise<Cleanup> {
-    switch (finish.kind) {
-      case 'empty':
-        return EMPTY;
-      case 'not-empty': {
-        const [first = 'the supervisor could not name a survivor', ...rest] = finish.survivors;
-        const found = (detail: string): Evidence => evidence('boundary_not_empty', detail);
-        return { empty: false, evidence: [found(first), ...rest.map(found)] };
-      }
-      case 'lost':
-        return await this.#emptyWithout(supervisor);
-    }
-  }
-
-  /** The supervisor was killed: what it had started is emptied from here. */
-  async #emptyWithout(supervisor: Supervisor): Promise<Cleanup> {
-    if (this.#child) {
-      return emptyBoundary(this.#child.boundary, this.#child.identity, this.#context.cleanupTimeoutMs);
-    }
-    // It never reported a child. A child that waits at its gate starts nothing and dies with the supervisor.
-    supervisor.kill();
-    const cgroup = this.#context.cgroupOf(this.id);
-    if (cgroup !== '') await removeCgroup(cgroup);
-    return EMPTY;
   }
 
   /**
    * Every writer of an empty boundary is gone, so a reader that is under way gets the rest and then the end. A stream
    * that nobody reads would keep its descriptor for ever.
    */
-  #endStreams(supervisor: Supervisor, cleanup: Cleanup): void {
-    supervisor.stdin.destroy();
-    for (const stream of [supervisor.stdout, supervisor.stderr]) {
+  #endStreams(held: HeldChild, cleanup: Cleanup): void {
+    held.stdin.destroy();
+    for (const stream of [held.stdout, held.stderr]) {
       const read = stream.listenerCount('data') + stream.listenerCount('readable') > 0;
       if (!cleanup.empty || !read) stream.destroy();
     }
@@ -216,7 +159,9 @@ export class Lease implements AsyncDisposable {
 
   async #mark(): Promise<Error | undefined> {
     try {
-      if (this.#recorded) await this.#update('cleaning');
+      if (!this.#recorded) return undefined;
+      await this.#update('cleaning');
+      this.#context.onStep('marked');
       return undefined;
     } catch (error) {
       return error as Error;
@@ -226,7 +171,12 @@ export class Lease implements AsyncDisposable {
   async #update(state: LeaseRecord['state'], found: readonly Evidence[] = []): Promise<void> {
     if (!this.#record) return;
     this.#record = nextRecord(this.#record, state, found);
-    await this.#context.store.put(this.#record);
+    await this.#put(this.#record);
+  }
+
+  async #put(record: LeaseRecord): Promise<void> {
+    if (await this.#context.store.put(record)) return;
+    throw new BridleError('INTERNAL', `the record of lease ${this.id} was changed by somebody else`);
   }
 
   async #settleRecord(cleanup: Cleanup): Promise<void> {
@@ -235,7 +185,8 @@ export class Lease implements AsyncDisposable {
       return;
     }
     if (!this.#record) return;
-    await this.#context.store.remove(this.id);
-    if (this.#child?.boundary.kind === 'subreaper') await removeWitness(this.#context.witnessOf(this.id));
+    await this.#context.store.remove(this.#record);
+    this.#context.onStep('removed');
+    await this.#context.platform.forget(this.id);
   }
 }

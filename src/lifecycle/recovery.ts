@@ -1,9 +1,6 @@
-import type { ProcessIdentity } from '../contract/identity.js';
-import { signalProcess } from '../native/process.js';
-import { awaitGone, type Cleanup, EMPTY, emptyBoundary, undecidable } from './boundary.js';
 import type { LeaseContext } from './lease.js';
 import { type Evidence, evidence, type LeaseRecord, leaseRecordSchema, nextRecord } from './lease-record.js';
-import { readWitness, removeWitness } from './witness.js';
+import { type Cleanup, EMPTY } from './platform.js';
 
 /** What recovery made of one record. */
 export interface RecoveredLease {
@@ -13,55 +10,26 @@ export interface RecoveredLease {
   readonly operation: LeaseRecord['operation'] | null;
   readonly harness: string | null;
   /**
-   * `completed`: observed empty, record deleted. `left`: its owner lives. `cleanup_failed` and `recovery_blocked`: the
-   * record stays with evidence. `unreadable`: not a record of this version; kept as it is.
+   * `completed`: observed empty, record deleted. `left`: its owner lives, may live, or somebody else settles it.
+   * `cleanup_failed` and `recovery_blocked`: the record stays with evidence. `unreadable`: not a record of this version;
+   * kept as it is.
    */
   readonly outcome: 'completed' | 'left' | 'cleanup_failed' | 'recovery_blocked' | 'unreadable';
   readonly evidence: readonly Evidence[];
 }
 
-/** Time for a supervisor to report after its own deadline. */
-const SUPERVISOR_SLACK_MS = 1_000;
+export interface RecoveryOptions {
+  /**
+   * Age at which a record is taken over although nobody can tell whether its owner lives, milliseconds. A record whose
+   * owner is known to be dead is taken over at any age.
+   */
+  readonly staleGraceMs: number;
+  /** Leases that this daemon holds now. */
+  readonly active: ReadonlySet<string>;
+}
 
-function bootOf(identity: ProcessIdentity): string {
+function bootOf(identity: LeaseRecord['owner']): string {
   return identity.token.split(':', 1)[0] ?? '';
-}
-
-function isAlive(identity: ProcessIdentity): boolean {
-  return signalProcess(identity, 0) === 'sent';
-}
-
-function blocked(detail: string): Cleanup {
-  return { empty: false, evidence: [evidence('identity_mismatch', detail)] };
-}
-
-/**
- * The supervisor of a dead daemon cleans up by itself: wait for it. One that overruns its own deadline is killed, after
- * its identity was proven.
- */
-async function endSupervisor(record: LeaseRecord, context: LeaseContext): Promise<Cleanup> {
-  const { supervisor } = record;
-  const deadline = Date.now() + context.cleanupTimeoutMs + context.graceMs + SUPERVISOR_SLACK_MS;
-  let gone = await awaitGone(supervisor, deadline, { kill: false });
-  if (gone === 'alive') gone = await awaitGone(supervisor, Date.now() + SUPERVISOR_SLACK_MS, { kill: true });
-  if (gone === 'mismatch') return blocked(`pid ${supervisor.pid} is not the recorded supervisor any more`);
-  if (gone === 'gone') return EMPTY;
-  const detail = `the supervisor, pid ${supervisor.pid}, does not end`;
-  return { empty: false, evidence: [evidence('boundary_not_empty', detail)] };
-}
-
-async function recoverBoundary(record: LeaseRecord, context: LeaseContext): Promise<Cleanup> {
-  // Nothing outlives its boot.
-  if (bootOf(record.child) !== bootOf(context.owner)) return EMPTY;
-  const supervisor = await endSupervisor(record, context);
-  const witness = record.boundary.kind === 'subreaper' ? await readWitness(context.witnessOf(record.id)) : undefined;
-  const observed: Cleanup =
-    witness === 'empty' && signalProcess(record.child, 0) === 'gone'
-      ? EMPTY
-      : await emptyBoundary(record.boundary, record.child, context.cleanupTimeoutMs);
-  if (supervisor.empty) return observed;
-  if (observed.empty) return supervisor;
-  return { empty: false, evidence: [...supervisor.evidence, ...observed.evidence] };
 }
 
 function describe(record: LeaseRecord, outcome: RecoveredLease['outcome'], found: readonly Evidence[]): RecoveredLease {
@@ -69,14 +37,11 @@ function describe(record: LeaseRecord, outcome: RecoveredLease['outcome'], found
   return { id, operation, harness, outcome, evidence: found };
 }
 
-/**
- * Settles one record that an earlier daemon left.
- * @param active leases that this daemon holds now
- */
+/** Settles one record that an earlier daemon left. */
 export async function recoverRecord(
   stored: unknown,
   context: LeaseContext,
-  active: ReadonlySet<string>,
+  options: RecoveryOptions,
 ): Promise<RecoveredLease> {
   const parsed = leaseRecordSchema.safeParse(stored);
   if (!parsed.success) {
@@ -85,19 +50,44 @@ export async function recoverRecord(
     return { id: null, operation: null, harness: null, outcome: 'unreadable', evidence: found };
   }
   const record = parsed.data;
-  const isOurs = record.owner.pid === context.owner.pid && record.owner.token === context.owner.token;
-  if (active.has(record.id) || (!isOurs && isAlive(record.owner))) return describe(record, 'left', []);
+  if (options.active.has(record.id) || hasOwner(record, context, options)) return describe(record, 'left', []);
   if (record.state === 'recovery_blocked') return describe(record, 'recovery_blocked', record.evidence);
 
-  // One record that cannot be settled must not keep the daemon from starting.
-  const cleanup = await recoverBoundary(record, context).catch(undecidable);
+  // Whoever writes the next revision may act; another reaper finds that it is too late.
+  const claimed = nextRecord({ ...record, owner: context.platform.owner }, 'cleaning');
+  if (!(await context.store.put(claimed))) return describe(record, 'left', []);
+
+  const cleanup = await settle(claimed, context);
   if (cleanup.empty) {
-    await context.store.remove(record.id);
-    await removeWitness(context.witnessOf(record.id));
+    await context.store.remove(claimed);
+    await context.platform.forget(record.id);
     return describe(record, 'completed', []);
   }
   const retriable = cleanup.evidence.every(({ kind }) => kind === 'boundary_not_empty');
   const outcome = retriable ? 'cleanup_failed' : 'recovery_blocked';
-  await context.store.put(nextRecord(record, outcome, cleanup.evidence));
+  await context.store.put(nextRecord(claimed, outcome, cleanup.evidence));
   return describe(record, outcome, cleanup.evidence);
+}
+
+async function settle(record: LeaseRecord, context: LeaseContext): Promise<Cleanup> {
+  // Nothing outlives its boot.
+  if (bootOf(record.child) !== bootOf(context.platform.owner)) return EMPTY;
+  return await context.platform.settle(record);
+}
+
+function hasOwner(record: LeaseRecord, { platform }: LeaseContext, { staleGraceMs }: RecoveryOptions): boolean {
+  const { owner } = record;
+  if (owner.pid === platform.owner.pid && owner.token === platform.owner.token) {
+    // Ours, and not active: a clean-up that failed may be tried again, one that goes on may not.
+    return record.state === 'cleaning';
+  }
+  if (bootOf(owner) !== bootOf(platform.owner)) return false;
+  switch (platform.look(owner)) {
+    case 'alive':
+      return true;
+    case 'gone':
+      return false;
+    case 'unknown':
+      return Date.now() - Date.parse(record.updatedAt) < staleGraceMs;
+  }
 }

@@ -2,15 +2,19 @@ import type { ProcessIdentity } from '../contract/identity.js';
 import { nativeExports } from './addon.js';
 
 interface ProcessExports {
-  spawnSupervisor(executable: string, onExit: (status: number) => void): SupervisorHandle;
-  signalProcess(identity: ProcessIdentity, signal: number): SignalResult;
+  spawnSupervisor(
+    executable: string,
+    lease: string,
+    onSpawn: (pid: number | null, failure?: string) => void,
+    onExit: (status: number) => void,
+  ): SupervisorHandle;
+  signalProcess(identity: ProcessIdentity, signal: number, proof: SignalProof | null): SignalResult;
   probeContainment(): ContainmentSupport;
 }
 
 const addon = nativeExports<ProcessExports>();
 
 export interface SupervisorHandle {
-  readonly pid: number;
   /** Our end of the control channel, a stream socket. Closing it tells the supervisor to clean up and leave. */
   readonly control: number;
   /** Our ends of the child's standard streams. */
@@ -21,27 +25,47 @@ export interface SupervisorHandle {
 
 /**
  * Starts the supervisor executable as a direct child, in a session of its own, without copying page tables, from a
- * native thread that lives as long as the addon (the parent-death signal belongs to the forking thread).
+ * native thread that lives as long as the addon (the parent-death signal belongs to the forking thread). Returns before
+ * it runs; what is written to the control channel meanwhile is not lost.
+ * @param lease stands as BRIDLE_LEASE in the supervisor's environment, which is empty else
+ * @param onSpawn its pid once it executes, or null and the failed step with its errno; then `onExit` never comes
  * @param onExit exit code or 128 + signal; called on the JavaScript thread after the supervisor was reaped
- * @throws Error with `code` and the failed step
+ * @throws Error with `code` and the failed step when there are no descriptors left
  */
-export function spawnSupervisor(executable: string, onExit: (status: number) => void): SupervisorHandle {
-  return addon.spawnSupervisor(executable, onExit);
+export function spawnSupervisor(
+  executable: string,
+  lease: string,
+  onSpawn: (pid: number | null, failure?: string) => void,
+  onExit: (status: number) => void,
+): SupervisorHandle {
+  return addon.spawnSupervisor(executable, lease, onSpawn, onExit);
 }
 
 export type SignalResult = 'sent' | 'gone' | 'mismatch';
 
-/** Sends through a pidfd, after the birth token was compared with the recorded one. Never to a bare PID. */
-export function signalProcess(identity: ProcessIdentity, signal: number): SignalResult {
-  return addon.signalProcess(identity, signal);
+/** What proves, beside a start time, that a process belongs to a lease: either one is enough. */
+export interface SignalProof {
+  /** The process has BRIDLE_LEASE=<lease> in its environment. */
+  readonly lease: string;
+  /** The process is in this cgroup or below it; empty when there is none. */
+  readonly cgroup: string;
+}
+
+/**
+ * Sends through a pidfd, after the birth token was compared with the recorded one. Never to a bare PID.
+ * @param signal 0 only looks
+ * @param proof needed for every signal but 0 when the token is a start time: `mismatch` without it
+ */
+export function signalProcess(identity: ProcessIdentity, signal: number, proof?: SignalProof): SignalResult {
+  return addon.signalProcess(identity, signal, proof ?? null);
 }
 
 export interface ContainmentSupport {
   readonly pidfd: boolean;
   readonly pidfs: boolean;
-  /** Directory below which boundaries may be made (cgroup v2), or null. */
-  readonly cgroupRoot: string | null;
   readonly subreaper: boolean;
+  /** Version of the Landlock ABI, or null. */
+  readonly landlock: number | null;
 }
 
 export function probeContainment(): ContainmentSupport {

@@ -11,7 +11,6 @@
 
 #include <array>
 #include <csignal>
-#include <exception>
 #include <utility>
 
 #include "../system_error.h"
@@ -100,6 +99,31 @@ class Attributes {
   posix_spawnattr_t attributes_{};
 };
 
+/// @returns the pid of a supervisor that executes. Throws SystemError
+pid_t execute(const SupervisorLaunch& launch) {
+  const UniqueFd null_device = above_slots(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC)));
+  FileActions actions;
+  actions.place(null_device.get(), STDIN_FILENO);
+  actions.place(null_device.get(), STDOUT_FILENO);
+  actions.place(launch.control.get(), control_slot);
+  actions.place(launch.streams[0].get(), stdin_slot);
+  actions.place(launch.streams[1].get(), stdout_slot);
+  actions.place(launch.streams[2].get(), stderr_slot);
+  actions.close_from(first_free_slot);
+  const Attributes attributes;
+
+  std::string name = "bridle-supervisor";
+  std::string parent = std::to_string(getpid());
+  std::string lease = "BRIDLE_LEASE=" + launch.lease;
+  std::array<char*, 3> arguments{name.data(), parent.data(), nullptr};
+  std::array<char*, 2> environment{lease.data(), nullptr};
+  pid_t pid = 0;
+  const int code = posix_spawn(&pid, launch.executable.c_str(), actions.get(), attributes.get(), arguments.data(),
+                               environment.data());
+  if (code != 0) throw SystemError(code, "posix_spawn " + launch.executable);
+  return pid;
+}
+
 void block_all_signals() {
   sigset_t all;
   sigfillset(&all);
@@ -114,6 +138,21 @@ void watch(int epoll, int fd) {
 }
 
 }  // namespace
+
+SupervisorEnds connect(SupervisorLaunch& launch) {
+  SupervisorEnds ours;
+  Ends control = make_channel();
+  ours.control = std::move(control.ours);
+  launch.control = std::move(control.theirs);
+  Ends input = make_pipe(Direction::to_child);
+  Ends output = make_pipe(Direction::from_child);
+  Ends errors = make_pipe(Direction::from_child);
+  launch.streams = {std::move(input.theirs), std::move(output.theirs), std::move(errors.theirs)};
+  ours.stdin_end = std::move(input.ours);
+  ours.stdout_end = std::move(output.ours);
+  ours.stderr_end = std::move(errors.ours);
+  return ours;
+}
 
 std::shared_ptr<Spawner> Spawner::acquire() {
   static std::mutex mutex;
@@ -142,15 +181,12 @@ Spawner::~Spawner() {
   thread_.join();
 }
 
-SupervisorProcess Spawner::spawn(const std::string& executable, ExitHandler on_exit) {
-  std::future<SupervisorProcess> result;
+void Spawner::spawn(SupervisorLaunch launch, std::unique_ptr<SupervisorListener> listener) {
   {
     const std::lock_guard lock(mutex_);
-    Command& command = commands_.emplace_back(Command{executable, std::move(on_exit), {}});
-    result = command.result.get_future();
+    commands_.emplace_back(Command{std::move(launch), std::move(listener)});
   }
   eventfd_write(wake_.get(), 1);
-  return result.get();
 }
 
 void Spawner::run() {
@@ -182,53 +218,29 @@ bool Spawner::run_commands() {
       command = std::move(commands_.front());
       commands_.pop_front();
     }
-    try {
-      command.result.set_value(start(command.executable, std::move(command.on_exit)));
-    } catch (...) {
-      command.result.set_exception(std::current_exception());
-    }
+    start(std::move(command));
   }
 }
 
-SupervisorProcess Spawner::start(const std::string& executable, ExitHandler on_exit) {
-  const UniqueFd null_device = above_slots(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC)));
-  Ends control = make_channel();
-  Ends input = make_pipe(Direction::to_child);
-  Ends output = make_pipe(Direction::from_child);
-  Ends errors = make_pipe(Direction::from_child);
-
-  FileActions actions;
-  actions.place(null_device.get(), STDIN_FILENO);
-  actions.place(null_device.get(), STDOUT_FILENO);
-  actions.place(control.theirs.get(), control_slot);
-  actions.place(input.theirs.get(), stdin_slot);
-  actions.place(output.theirs.get(), stdout_slot);
-  actions.place(errors.theirs.get(), stderr_slot);
-  actions.close_from(first_free_slot);
-  const Attributes attributes;
-
-  std::string name = "bridle-supervisor";
-  std::string parent = std::to_string(getpid());
-  std::array<char*, 3> arguments{name.data(), parent.data(), nullptr};
-  std::array<char*, 1> environment{nullptr};
-  pid_t pid = 0;
-  const int code =
-      posix_spawn(&pid, executable.c_str(), actions.get(), attributes.get(), arguments.data(), environment.data());
-  if (code != 0) throw SystemError(code, "posix_spawn " + executable);
-
-  Child child{pid, open_pidfd(pid), std::move(on_exit)};
-  const int pidfd = child.pidfd.get();
+void Spawner::start(Command command) {
   try {
-    if (!child.pidfd) throw_errno("pidfd_open");
-    watch(epoll_.get(), pidfd);
-  } catch (...) {
-    // It has nothing to supervise yet and leaves when its control channel closes; wait, so that no zombie stays.
-    control.ours.reset();
-    waitpid(pid, nullptr, 0);
-    throw;
+    const pid_t pid = execute(command.launch);
+    Child child{pid, open_pidfd(pid), std::move(command.listener)};
+    const int pidfd = child.pidfd.get();
+    try {
+      if (!child.pidfd) throw_errno("pidfd_open");
+      watch(epoll_.get(), pidfd);
+    } catch (...) {
+      // Nobody can await it. It supervises nothing yet and leaves when its control channel closes, which the caller
+      // does when it hears of the failure; init takes its exit, or the daemon's does.
+      command.listener = std::move(child.listener);
+      throw;
+    }
+    child.listener->spawned(pid);
+    children_.emplace(pidfd, std::move(child));
+  } catch (const SystemError& error) {
+    command.listener->failed(error.what());
   }
-  children_.emplace(pidfd, std::move(child));
-  return {pid, std::move(control.ours), std::move(input.ours), std::move(output.ours), std::move(errors.ours)};
 }
 
 void Spawner::reap(int pidfd) {
@@ -239,7 +251,7 @@ void Spawner::reap(int pidfd) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, pidfd, nullptr);
   const Child child = std::move(found->second);
   children_.erase(found);
-  child.on_exit(info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
+  child.listener->exited(info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
 }
 
 }  // namespace bridle

@@ -2,9 +2,8 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <deque>
-#include <functional>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,22 +14,43 @@
 
 namespace bridle {
 
-/// Our ends of a started supervisor.
-struct SupervisorProcess {
-  pid_t pid = 0;
+/// Our ends of a supervisor: the control channel and three pipes.
+struct SupervisorEnds {
   UniqueFd control;
   UniqueFd stdin_end;
   UniqueFd stdout_end;
   UniqueFd stderr_end;
 };
 
+/// What to start, with the supervisor's ends of everything.
+struct SupervisorLaunch {
+  std::string executable;
+  /// Stands in the supervisor's environment as BRIDLE_LEASE.
+  std::string lease;
+  UniqueFd control;
+  std::array<UniqueFd, 3> streams;
+};
+
+/// Connects a launch with new pipes. @returns our ends. Throws SystemError
+SupervisorEnds connect(SupervisorLaunch& launch);
+
+/// Hears of one supervisor, on the spawner's thread: either failed, or spawned and later exited.
+class SupervisorListener {
+ public:
+  SupervisorListener() = default;
+  virtual ~SupervisorListener() = default;
+  SupervisorListener(const SupervisorListener&) = delete;
+  SupervisorListener& operator=(const SupervisorListener&) = delete;
+  virtual void spawned(pid_t pid) = 0;
+  virtual void failed(const std::string& reason) = 0;
+  /// Exit code or 128 + signal.
+  virtual void exited(int status) = 0;
+};
+
 /// The one thread that starts supervisors and waits for them. A parent-death signal belongs to the thread that forked,
 /// so this thread lives as long as any environment of the process uses it, whichever worker asked for a process.
 class Spawner {
  public:
-  /// Exit code or 128 + signal; called once, on the spawner's thread.
-  using ExitHandler = std::function<void(int status)>;
-
   /// The process's spawner: made for the first caller, ended with the last reference.
   static std::shared_ptr<Spawner> acquire();
 
@@ -39,24 +59,23 @@ class Spawner {
   Spawner(const Spawner&) = delete;
   Spawner& operator=(const Spawner&) = delete;
 
-  /// Blocks until the supervisor executes. Throws SystemError.
-  SupervisorProcess spawn(const std::string& executable, ExitHandler on_exit);
+  /// Returns at once; the listener hears how it went.
+  void spawn(SupervisorLaunch launch, std::unique_ptr<SupervisorListener> listener);
 
  private:
   struct Command {
-    std::string executable;
-    ExitHandler on_exit;
-    std::promise<SupervisorProcess> result;
+    SupervisorLaunch launch;
+    std::unique_ptr<SupervisorListener> listener;
   };
   struct Child {
     pid_t pid = 0;
     UniqueFd pidfd;
-    ExitHandler on_exit;
+    std::unique_ptr<SupervisorListener> listener;
   };
 
   void run();
   bool run_commands();
-  SupervisorProcess start(const std::string& executable, ExitHandler on_exit);
+  void start(Command command);
   void reap(int pidfd);
 
   UniqueFd wake_;

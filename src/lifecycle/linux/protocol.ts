@@ -1,15 +1,26 @@
-import type { ProcessIdentity } from '../contract/identity.js';
+import type { Credentials, ReachablePaths, TerminalSize } from '../../contract/harness.js';
+import type { ProcessIdentity } from '../../contract/identity.js';
+import type { LimitDirectory } from './limits.js';
 
 /**
  * The control channel to a supervisor; native/supervisor/protocol.h is the other end. A frame is a length (uint32,
  * little endian, counting what follows), a kind (one byte) and a payload; a text is its length (uint32) and its bytes.
  */
-const PROTOCOL_VERSION = 1;
+const PROTOCOL_VERSION = 2;
 const MAX_REPORT_BYTES = 64 * 1024;
 const LENGTH_BYTES = 4;
 
-const ORDER = { start: 1, go: 2, cleanUp: 3 } as const;
+const ORDER = { start: 1, go: 2, cleanUp: 3, resize: 4 } as const;
 const REPORT = { gated: 1, started: 2, failed: 3, exited: 4, empty: 5, notEmpty: 6 } as const;
+
+/** Bits of the order's flags. */
+const FLAG = { terminal: 1, noNewPrivileges: 2, startTimeTokens: 4, credentials: 8, paths: 16 } as const;
+
+export interface Rlimit {
+  /** RLIMIT_* as the kernel numbers it. */
+  readonly resource: number;
+  readonly value: bigint;
+}
 
 export interface StartOrder {
   readonly argv: readonly string[];
@@ -22,11 +33,27 @@ export interface StartOrder {
   readonly witness: string;
   readonly graceMs: number;
   readonly cleanupTimeoutMs: number;
+  /** Size of the terminal that the child gets; null for pipes. */
+  readonly terminal: TerminalSize | null;
+  readonly noNewPrivileges: boolean;
+  /** Name processes by start time even where the kernel has pidfs. */
+  readonly startTimeTokens: boolean;
+  readonly credentials: Credentials | null;
+  readonly rlimits: readonly Rlimit[];
+  readonly limits: readonly LimitDirectory[];
+  readonly paths: ReachablePaths | null;
 }
 
 export type Report =
-  /** The child waits at its gate. `inode` is the cgroup's, null when the boundary has none. */
-  | { readonly kind: 'gated'; readonly child: ProcessIdentity; readonly inode: string | null }
+  /**
+   * The child waits at its gate, below the reaper. `inode` is the cgroup's, null when the boundary has none.
+   */
+  | {
+      readonly kind: 'gated';
+      readonly child: ProcessIdentity;
+      readonly reaper: ProcessIdentity;
+      readonly inode: string | null;
+    }
   | { readonly kind: 'started' }
   | { readonly kind: 'failed'; readonly step: string; readonly errno: string }
   | { readonly kind: 'exited'; readonly code: number | null; readonly signal: number | null }
@@ -44,6 +71,26 @@ function text(value: string): Buffer[] {
   return [number(bytes.length), bytes];
 }
 
+function wide(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(value);
+  return bytes;
+}
+
+function list<T>(items: readonly T[], encode: (item: T) => readonly Buffer[]): Buffer[] {
+  return [number(items.length), ...items.flatMap(encode)];
+}
+
+function flagsOf(order: StartOrder): number {
+  return (
+    (order.terminal ? FLAG.terminal : 0) |
+    (order.noNewPrivileges ? FLAG.noNewPrivileges : 0) |
+    (order.startTimeTokens ? FLAG.startTimeTokens : 0) |
+    (order.credentials ? FLAG.credentials : 0) |
+    (order.paths ? FLAG.paths : 0)
+  );
+}
+
 function frame(kind: number, payload: readonly Buffer[] = []): Buffer {
   const body = Buffer.concat([Buffer.of(kind), ...payload]);
   return Buffer.concat([number(body.length), body]);
@@ -57,15 +104,34 @@ export function encodeStart(order: StartOrder): Buffer {
     ...text(order.cgroup),
     ...text(order.witness),
     ...text(order.cwd),
-    number(order.argv.length),
-    ...order.argv.flatMap(text),
-    number(order.env.length),
-    ...order.env.flatMap(text),
+    ...list(order.argv, text),
+    ...list(order.env, text),
+    number(flagsOf(order)),
+    ...(order.terminal ? [cells(order.terminal)] : []),
+    ...(order.credentials ? credentials(order.credentials) : []),
+    ...list(order.rlimits, ({ resource, value }) => [number(resource), wide(value)]),
+    ...list(order.limits, ({ path, settings }) => [
+      ...text(path),
+      ...list(settings, ({ file, value }) => [...text(file), ...text(value)]),
+    ]),
+    ...(order.paths ? [...list(order.paths.readOnly, text), ...list(order.paths.readWrite, text)] : []),
   ]);
+}
+
+function cells({ rows, columns }: TerminalSize): Buffer {
+  return number(rows * 0x1_0000 + columns);
+}
+
+function credentials({ uid, gid, groups }: Credentials): Buffer[] {
+  return [number(uid), number(gid), ...list(groups, (group) => [number(group)])];
 }
 
 export function encodeGo(): Buffer {
   return frame(ORDER.go);
+}
+
+export function encodeResize(size: TerminalSize): Buffer {
+  return frame(ORDER.resize, [cells(size)]);
 }
 
 export function encodeCleanUp(): Buffer {
@@ -101,13 +167,19 @@ class Reader {
   }
 }
 
-function decodeGated(reader: Reader): Report {
+function decodeIdentity(reader: Reader): ProcessIdentity {
   const pid = reader.number();
   const scheme = reader.text();
   const token = reader.text();
-  const inode = reader.wide();
   if (scheme !== 'pidfs' && scheme !== 'starttime') throw new RangeError(`unknown birth token scheme ${scheme}`);
-  return { kind: 'gated', child: { pid, token, scheme }, inode: inode === 0n ? null : inode.toString() };
+  return { pid, token, scheme };
+}
+
+function decodeGated(reader: Reader): Report {
+  const child = decodeIdentity(reader);
+  const reaper = decodeIdentity(reader);
+  const inode = reader.wide();
+  return { kind: 'gated', child, reaper, inode: inode === 0n ? null : inode.toString() };
 }
 
 function decodeReport(kind: number, payload: Buffer): Report {
