@@ -21,7 +21,7 @@ export class TestLauncher implements Launcher, AsyncDisposable {
     const { promise, resolve } = deferred<{ code: number | null; signal: number | null }>();
     child.once('exit', (code, signal) => resolve({ code, signal: signal === null ? null : 9 }));
     const { pid, stdin, stdout, stderr } = child;
-    return { pid: pid ?? 0, stdin, stdout, stderr, exited: promise };
+    return { pid: pid ?? 0, stdin, stdout, stderr, exited: promise, terminal: null, notEnforced: [] };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

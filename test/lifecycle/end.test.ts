@@ -9,6 +9,7 @@ import {
   BOUNDARIES,
   childrenOf,
   isAlive,
+  kill,
   leaseCgroups,
   OPERATION,
   SIGKILL,
@@ -131,8 +132,8 @@ describe('ending a process', () => {
       ),
     );
     await until(() => existsSync(world.path('done')), 'the orphans were made');
-    const { supervisor } = world.store.only();
-    await until(() => childrenOf(supervisor.pid).join() === String(pid), 'only the child is left below the supervisor');
+    const { reaper } = world.store.only();
+    await until(() => childrenOf(reaper?.pid ?? 0).join() === String(pid), 'only the child is left below the reaper');
   });
 
   it.each(BOUNDARIES)('LC-27 leaves nothing after SIGKILL to the daemon, $name', async ({ cgroup }) => {
@@ -150,15 +151,37 @@ describe('ending a process', () => {
     expect(existsSync(daemon.recordPath())).toBe(true);
   });
 
+  it.each(BOUNDARIES)('LC-28 one of supervisor and reaper is enough, $name', async ({ cgroup }) => {
+    for (const role of ['supervisor', 'reaper'] as const) {
+      await using world = new World({ cgroup });
+      const lease = world.lifecycle.lease(OPERATION);
+      const process = await lease.launcher.launch(world.script(STUBBORN));
+      const child = await writtenIdentity(world.directory, 'child');
+      const grandchild = await writtenIdentity(world.directory, 'grandchild');
+      kill(world.store.only()[role]);
+      await untilGone(grandchild);
+      expect(await process.exited).toEqual({ code: null, signal: SIGKILL });
+      expect(await lease.close()).toEqual({ empty: true });
+      expect(isAlive(child)).toBe(false);
+      expect(leaseCgroups().filter((name) => name.endsWith(lease.id))).toEqual([]);
+      expect(world.store.records.size).toBe(0);
+      expect(existsSync(world.path(`witness/${lease.id}`))).toBe(false);
+    }
+  });
+
   it.each(BOUNDARIES)(
-    'LC-28 finishes the work of a killed supervisor, or says that it cannot, $name',
+    'LC-28 finishes the work of supervisor and reaper, or says that it cannot, $name',
     async ({ cgroup }) => {
       await using world = new World({ cgroup });
       const lease = world.lifecycle.lease(OPERATION);
       const process = await lease.launcher.launch(world.script(STUBBORN));
       const child = await writtenIdentity(world.directory, 'child');
       const grandchild = await writtenIdentity(world.directory, 'grandchild');
-      signalProcess(world.store.only().supervisor, SIGKILL);
+      const { supervisor, reaper } = world.store.only();
+      // The supervisor is stopped first, so that it cannot act on the death of the reaper.
+      signalProcess(supervisor, SIGSTOP);
+      kill(reaper);
+      kill(supervisor);
       expect(await process.exited).toEqual({ code: null, signal: SIGKILL });
       const cleanup = await lease.close();
       expect(isAlive(child)).toBe(false);
@@ -170,27 +193,31 @@ describe('ending a process', () => {
       } else {
         expect(cleanup).toMatchObject({ empty: false, evidence: [{ kind: 'boundary_indeterminate' }] });
         expect(world.store.only().state).toBe('cleanup_failed');
-        signalProcess(grandchild, SIGKILL);
+        kill(grandchild);
         await untilGone(grandchild);
       }
     },
   );
 
-  it.each(BOUNDARIES)('LC-29 kills a supervisor that does not answer, $name', async ({ cgroup }) => {
+  it.each(
+    BOUNDARIES.flatMap(({ name, cgroup }) =>
+      (['supervisor', 'reaper'] as const).map((role) => ({ name, cgroup, role })),
+    ),
+  )('LC-29 ends a $role that does not answer, $name', async ({ cgroup, role }) => {
     await using world = new World({ cgroup, cleanupTimeoutMs: 500 });
     const lease = world.lifecycle.lease(OPERATION);
     await lease.launcher.launch(world.script(STUBBORN));
-    const { supervisor } = world.store.only();
+    const record = world.store.only();
     const child = await writtenIdentity(world.directory, 'child');
     const grandchild = await writtenIdentity(world.directory, 'grandchild');
-    signalProcess(supervisor, SIGSTOP);
-    expect(await lease.close()).toMatchObject({ empty: cgroup });
-    expect([supervisor, child].filter(isAlive)).toEqual([]);
-    if (!cgroup) signalProcess(grandchild, SIGKILL);
-    await untilGone(grandchild);
+    const stopped = record[role];
+    if (stopped) signalProcess(stopped, SIGSTOP);
+    expect(await lease.close()).toEqual({ empty: true });
+    const all = [record.supervisor, record.reaper ?? record.supervisor, child, grandchild];
+    expect(all.filter(isAlive)).toEqual([]);
   });
 
-  it('LC-13 ends the processes of a JavaScript worker with it', async () => {
+  it('LC-13 LC-33 ends the processes of a JavaScript worker with it, by the end of the channel alone', async () => {
     await using world = new World();
     const worker = new Worker(new URL('./fixtures/worker.mjs', import.meta.url), {
       workerData: { dist: DIST, directory: world.directory, script: STUBBORN },

@@ -9,9 +9,10 @@ import { Journal } from '../../src/durable/journal.js';
 import { JournalLeaseStore } from '../../src/lifecycle/journal-lease-store.js';
 import { type LeaseRecord, leaseRecordSchema } from '../../src/lifecycle/lease-record.js';
 import { Lifecycle, type LifecycleOptions, type RecoveredLease } from '../../src/lifecycle/lifecycle.js';
-import { identify } from '../../src/native/identity.js';
 import { signalProcess } from '../../src/native/process.js';
 import { isAlive, SIGKILL, untilGone, writtenIdentity } from './support.js';
+
+const SIGSTOP = 19;
 
 export const DIST = process.env['BRIDLE_DIST_DIR'] ?? resolve(import.meta.dirname, '../../dist');
 
@@ -59,12 +60,18 @@ export class FakeDaemon implements AsyncDisposable {
     return identity;
   }
 
-  /** SIGKILL to the daemon; with `supervisor`, to its supervisor in the same instant. */
-  async kill(options: { supervisor: boolean }): Promise<void> {
+  /** SIGKILL to the daemon, and to its supervisor and reaper in the same instant where they are named. */
+  async kill(options: { supervisor: boolean; reaper?: boolean }): Promise<void> {
     const gone = once(this.#process, 'exit');
-    // The daemon is stopped first, so that it cannot act on the death of its supervisor.
+    // Stopped first, so that nobody can act on the death of another.
     this.#process.kill('SIGSTOP');
-    if (options.supervisor) signalProcess(this.record.supervisor, SIGKILL);
+    const { id, supervisor, reaper } = this.record;
+    const proof = { lease: id, cgroup: '' };
+    if (options.reaper && reaper) {
+      signalProcess(supervisor, SIGSTOP, proof);
+      signalProcess(reaper, SIGKILL, proof);
+    }
+    if (options.supervisor) signalProcess(supervisor, SIGKILL, proof);
     this.#process.kill('SIGKILL');
     await gone;
   }
@@ -84,7 +91,7 @@ export class FakeDaemon implements AsyncDisposable {
       if (isAlive(identity)) signalProcess(identity, SIGKILL);
       await untilGone(identity);
     }
-    if (this.#record && identify(this.#record.supervisor.pid)) await untilGone(this.#record.supervisor);
+    for (const identity of [this.#record?.supervisor, this.#record?.reaper]) if (identity) await untilGone(identity);
     rmSync(this.directory, { recursive: true, force: true });
   }
 }

@@ -9,9 +9,20 @@ import { identify } from '../../src/native/identity.js';
 import { probeContainment, signalProcess } from '../../src/native/process.js';
 import { until } from '../support/until.js';
 import { FakeDaemon } from './fake-daemon.js';
-import { BOUNDARIES, CGROUP_ROOT, isAlive, OPERATION, SIGKILL, STUBBORN, untilGone, World } from './support.js';
+import {
+  BOUNDARIES,
+  CGROUP_ROOT,
+  cgroupOf,
+  isAlive,
+  OPERATION,
+  SIGKILL,
+  STUBBORN,
+  untilGone,
+  World,
+} from './support.js';
 
 const LEASE = '0123456789abcdef'.repeat(2);
+const SIGCONT = 18;
 
 /** A process that no lease ever owned. */
 class Stranger implements AsyncDisposable {
@@ -43,15 +54,23 @@ function withOtherToken(identity: ProcessIdentity): ProcessIdentity {
 
 async function recordOf(change: Partial<LeaseRecord> = {}): Promise<LeaseRecord> {
   const [owner, supervisor, child] = await Promise.all([deadIdentity(), deadIdentity(), deadIdentity()]);
-  return { ...newRecord(LEASE, OPERATION, { owner, supervisor, child }, { kind: 'subreaper' }), ...change };
+  return {
+    ...newRecord(
+      LEASE,
+      OPERATION,
+      { owner, supervisor, reaper: null, child },
+      { kind: 'subreaper', processGroup: child.pid, limits: [] },
+    ),
+    ...change,
+  };
 }
 
 describe('recovery', () => {
-  it.each(BOUNDARIES)('LC-40 settles what daemon and supervisor left, $name', async ({ cgroup }) => {
+  it.each(BOUNDARIES)('LC-40 settles what daemon, supervisor and reaper left, $name', async ({ cgroup }) => {
     await using daemon = await FakeDaemon.start(STUBBORN, { cgroup });
     const child = await daemon.identityOf('child');
     const grandchild = await daemon.identityOf('grandchild');
-    await daemon.kill({ supervisor: true });
+    await daemon.kill({ supervisor: true, reaper: true });
     expect(isAlive(grandchild)).toBe(true);
     const recovered = await daemon.recover();
     expect(isAlive(child)).toBe(false);
@@ -59,15 +78,14 @@ describe('recovery', () => {
       expect(recovered).toMatchObject([{ id: daemon.record.id, outcome: 'completed', evidence: [] }]);
       expect(isAlive(grandchild)).toBe(false);
       expect(existsSync(daemon.recordPath())).toBe(false);
-      const { boundary } = daemon.record;
-      expect(boundary.kind === 'cgroup+subreaper' && existsSync(boundary.cgroup.path)).toBe(false);
+      expect(existsSync(cgroupOf(daemon.record)?.path ?? '')).toBe(false);
     } else {
       expect(recovered).toMatchObject([
         { outcome: 'recovery_blocked', evidence: [{ kind: 'boundary_indeterminate' }] },
       ]);
       expect(isAlive(grandchild)).toBe(true);
       const kept = JSON.parse(readFileSync(daemon.recordPath(), 'utf8'));
-      expect(kept).toMatchObject({ state: 'recovery_blocked', revision: 2 });
+      expect(kept).toMatchObject({ state: 'recovery_blocked', revision: 3 });
     }
   });
 
@@ -96,7 +114,7 @@ describe('recovery', () => {
     expect(recovered?.outcome).toBe('recovery_blocked');
     expect(recovered?.evidence).toContainEqual(expect.objectContaining({ kind: 'identity_mismatch' }));
     expect(isAlive(stranger.identity)).toBe(true);
-    expect(world.store.only()).toMatchObject({ state: 'recovery_blocked', revision: 2 });
+    expect(world.store.only()).toMatchObject({ state: 'recovery_blocked', revision: 3 });
     // Nor later.
     expect(await world.lifecycle.recover()).toMatchObject([{ outcome: 'recovery_blocked' }]);
     expect(isAlive(stranger.identity)).toBe(true);
@@ -111,7 +129,11 @@ describe('recovery', () => {
     try {
       if (CGROUP_ROOT === null) writeFileSync(join(path, 'cgroup.kill'), '');
       else writeFileSync(join(path, 'cgroup.procs'), String(stranger.identity.pid));
-      await world.store.put(await recordOf({ boundary: { kind: 'cgroup+subreaper', cgroup: { path, inode: '1' } } }));
+      await world.store.put(
+        await recordOf({
+          boundary: { kind: 'cgroup+subreaper', cgroup: { path, inode: '1' }, processGroup: 1, limits: [] },
+        }),
+      );
       expect(await world.lifecycle.recover()).toMatchObject([
         { outcome: 'recovery_blocked', evidence: [{ kind: 'identity_mismatch' }] },
       ]);
@@ -152,7 +174,12 @@ describe('recovery', () => {
       'a cgroup that is not ours',
       (record) => ({
         ...record,
-        boundary: { kind: 'cgroup+subreaper', cgroup: { path: '/sys/fs/cgroup/system.slice', inode: '1' } },
+        boundary: {
+          kind: 'cgroup+subreaper',
+          cgroup: { path: '/sys/fs/cgroup/system.slice', inode: '1' },
+          processGroup: 1,
+          limits: [],
+        },
       }),
     ],
   ])('LC-45 keeps and reports %s', async (_name, damage) => {
@@ -167,7 +194,7 @@ describe('recovery', () => {
     await using stranger = new Stranger();
     await using world = new World();
     const { pid, scheme } = stranger.identity;
-    const earlier: ProcessIdentity = { pid, scheme, token: '00000000-0000-4000-8000-000000000000:77' };
+    const earlier: ProcessIdentity = { pid, scheme, token: '00000000-0000-4000-8000-000000000000:1:77' };
     await world.store.put(await recordOf({ owner: earlier, supervisor: earlier, child: earlier }));
     expect(await world.lifecycle.recover()).toMatchObject([{ outcome: 'completed' }]);
     expect(world.store.records.size).toBe(0);
@@ -178,19 +205,19 @@ describe('recovery', () => {
     await using world = new World();
     await using lease = world.lifecycle.lease(OPERATION);
     await lease.launcher.launch(world.script('sleep 60'));
-    const { boundary } = world.store.only();
-    if (boundary.kind === 'subreaper') {
+    const cgroup = cgroupOf(world.store.only());
+    if (cgroup === undefined) {
       expect(CGROUP_ROOT, 'boundaries have cgroups where they can be made').toBeNull();
       expect(await world.lifecycle.recover()).toMatchObject([{ outcome: 'left' }]);
       return;
     }
-    const left = boundary.cgroup.path.replace(lease.id, LEASE);
+    const left = cgroup.path.replace(lease.id, LEASE);
     const foreign = join(CGROUP_ROOT ?? '', `bridle-00000000-${LEASE}`);
     mkdirSync(left);
     mkdirSync(foreign);
     try {
       await world.lifecycle.recover();
-      expect([left, boundary.cgroup.path, foreign].map((path) => existsSync(path))).toEqual([false, true, true]);
+      expect([left, cgroup.path, foreign].map((path) => existsSync(path))).toEqual([false, true, true]);
     } finally {
       rmdirSync(foreign);
     }
@@ -236,13 +263,54 @@ describe('identity', () => {
     expect(new Set(identities.map(({ pid, token }) => `${pid} ${token}`)).size).toBe(20);
   });
 
+  it.each(BOUNDARIES)('LC-66 wants a second proof beside a start time, $name', async ({ cgroup }) => {
+    await using world = new World({ cgroup, birthToken: 'starttime' });
+    expect(world.lifecycle.strength.birthToken).toBe('starttime');
+    const lease = world.lifecycle.lease(OPERATION);
+    const child = await lease.launcher.launch(world.script('env -u BRIDLE_LEASE sleep 600 & echo $!; wait'));
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const record = world.store.only();
+    const nameless = identify(Number(line.toString()), 'starttime');
+    await until(() => !readFileSync(`/proc/${nameless?.pid}/environ`, 'utf8').includes('BRIDLE'), 'it has no mark');
+    if (!nameless) throw new Error('it ended too early');
+    const path = cgroupOf(record)?.path ?? '';
+    for (const identity of [record.owner, record.supervisor, record.reaper ?? record.owner, record.child, nameless]) {
+      expect(identity.scheme).toBe('starttime');
+      expect(signalProcess(identity, 0)).toBe('sent');
+      expect(signalProcess(identity, SIGCONT)).toBe('mismatch');
+      expect(signalProcess(identity, SIGCONT, { lease: LEASE, cgroup: path.replace(lease.id, LEASE) })).toBe(
+        'mismatch',
+      );
+    }
+    for (const identity of [record.supervisor, record.reaper ?? record.owner, record.child]) {
+      expect(signalProcess(identity, SIGCONT, { lease: lease.id, cgroup: '' })).toBe('sent');
+    }
+    expect(signalProcess(nameless, SIGCONT, { lease: lease.id, cgroup: '' })).toBe('mismatch');
+    expect(signalProcess(nameless, SIGCONT, { lease: '', cgroup: path })).toBe(cgroup ? 'sent' : 'mismatch');
+    expect(await lease.close()).toEqual({ empty: true });
+  });
+
+  it('LC-44 waits for an owner of another PID namespace as long as the stale grace', async () => {
+    await using world = new World({ staleGraceMs: 60_000 });
+    const record = await recordOf();
+    const token = record.owner.token.replace(/:\d+:/, ':1:');
+    const elsewhere = { ...record, owner: { ...record.owner, token } };
+    await world.store.put(elsewhere);
+    expect(await world.lifecycle.recover()).toMatchObject([{ outcome: 'left' }]);
+    world.store.records.set(record.id, { ...elsewhere, updatedAt: new Date(Date.now() - 61_000).toISOString() });
+    // Nobody can say what the child of a subreaper had started, but the record is taken over.
+    expect(await world.lifecycle.recover()).toMatchObject([{ outcome: 'recovery_blocked' }]);
+    expect(world.store.only().owner).toEqual(identify(process.pid));
+  });
+
   it('LC-61 tells how strong boundaries are', async () => {
     await using weak = new World({ cgroup: false });
     expect(weak.lifecycle.strength).toMatchObject({ kind: 'subreaper', weakness: expect.stringContaining('cgroup') });
     await using world = new World();
     const support = probeContainment();
     expect(world.lifecycle.strength).toMatchObject({
-      kind: support.cgroupRoot === null ? 'subreaper' : 'cgroup+subreaper',
+      landlock: support.landlock,
+      kind: CGROUP_ROOT === null ? 'subreaper' : 'cgroup+subreaper',
       birthToken: support.pidfs ? 'pidfs' : 'starttime',
     });
   });

@@ -1,11 +1,22 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { buffer, text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { LeaseRecord } from '../../src/lifecycle/lease-record.js';
 import { identify } from '../../src/native/identity.js';
 import { until } from '../support/until.js';
-import { BOUNDARIES, CGROUP_ROOT, failureOf, isAlive, leaseCgroups, MemoryStore, OPERATION, World } from './support.js';
+import {
+  BOUNDARIES,
+  CGROUP_ROOT,
+  cgroupOf,
+  childrenOf,
+  failureOf,
+  isAlive,
+  leaseCgroups,
+  MemoryStore,
+  OPERATION,
+  World,
+} from './support.js';
 
 /** A store whose put waits until it is let through, or fails. */
 class GatedStore extends MemoryStore {
@@ -19,11 +30,11 @@ class GatedStore extends MemoryStore {
     this.#open(failure);
   }
 
-  override async put(record: LeaseRecord): Promise<void> {
+  override async put(record: LeaseRecord): Promise<boolean> {
     this.asked.push(record);
     const failure = await this.#decision;
     if (failure) throw failure;
-    await super.put(record);
+    return await super.put(record);
   }
 }
 
@@ -224,12 +235,18 @@ describe('starting a process', () => {
     expect(record.child).toEqual(identify(child.pid));
     expect(record.supervisor).toEqual(identify(record.supervisor.pid));
     expect(readlinkSync(`/proc/${record.supervisor.pid}/exe`)).toMatch(/bridle-supervisor$/);
-    if (record.boundary.kind === 'subreaper') {
-      expect(cgroup).toBe(false);
-    } else {
-      const members = readFileSync(`${record.boundary.cgroup.path}/cgroup.procs`, 'utf8').trim().split('\n');
+    expect(record.reaper).toEqual(identify(record.reaper?.pid ?? 0));
+    expect(childrenOf(record.supervisor.pid)).toEqual([record.reaper?.pid]);
+    expect(childrenOf(record.reaper?.pid ?? 0)).toEqual([child.pid]);
+    expect(record.boundary).toMatchObject({ processGroup: child.pid, limits: [] });
+    const path = cgroupOf(record)?.path;
+    expect(path !== undefined).toBe(cgroup);
+    if (path !== undefined) {
+      expect(statSync(path, { bigint: true }).ino.toString()).toBe(cgroupOf(record)?.inode);
+      const members = readFileSync(`${path}/cgroup.procs`, 'utf8').trim().split('\n');
       expect(members).toContain(String(child.pid));
       expect(members).not.toContain(String(record.supervisor.pid));
+      expect(members).not.toContain(String(record.reaper?.pid));
     }
   });
 

@@ -7,8 +7,9 @@ import type { ProcessIdentity } from '../../src/contract/identity.js';
 import type { LeaseRecord } from '../../src/lifecycle/lease-record.js';
 import type { LeaseStore } from '../../src/lifecycle/lease-store.js';
 import { Lifecycle, type LifecycleOptions } from '../../src/lifecycle/lifecycle.js';
+import { findCgroupPlaces } from '../../src/lifecycle/linux/cgroup-mounts.js';
 import { identify } from '../../src/native/identity.js';
-import { probeContainment, signalProcess } from '../../src/native/process.js';
+import { signalProcess } from '../../src/native/process.js';
 import { until } from '../support/until.js';
 
 export const SIGKILL = 9;
@@ -19,13 +20,17 @@ export class MemoryStore implements LeaseStore {
   readonly records = new Map<string, unknown>();
   readonly states: string[] = [];
 
-  put(record: LeaseRecord): Promise<void> {
+  put(record: LeaseRecord): Promise<boolean> {
+    const stored = this.records.get(record.id) as LeaseRecord | undefined;
+    if (record.revision !== (stored?.revision ?? 0) + 1) return Promise.resolve(false);
     this.records.set(record.id, structuredClone(record));
     this.states.push(record.state);
-    return Promise.resolve();
+    return Promise.resolve(true);
   }
 
-  remove(id: string): Promise<void> {
+  remove({ id, revision }: LeaseRecord): Promise<void> {
+    const stored = this.records.get(id) as LeaseRecord | undefined;
+    if (stored === undefined || stored.revision > revision) return Promise.resolve();
     this.records.delete(id);
     this.states.push('removed');
     return Promise.resolve();
@@ -94,6 +99,11 @@ export async function writtenIdentity(directory: string, name: string): Promise<
   return identity;
 }
 
+/** Ends a process that the test itself made. */
+export function kill(identity: ProcessIdentity | null): void {
+  if (identity) signalProcess(identity, SIGKILL);
+}
+
 export function isAlive(identity: ProcessIdentity): boolean {
   return signalProcess(identity, 0) === 'sent';
 }
@@ -118,13 +128,18 @@ export function childrenOf(pid: number): number[] {
   return list.split(' ').filter(Boolean).map(Number);
 }
 
+/** The cgroup of a record's boundary, or undefined. */
+export function cgroupOf({ boundary }: LeaseRecord): { readonly path: string; readonly inode: string } | undefined {
+  return boundary.kind === 'cgroup+subreaper' ? boundary.cgroup : undefined;
+}
+
 /** Cgroups of leases that exist now below ours. */
 export function leaseCgroups(): string[] {
   return CGROUP_ROOT === null ? [] : readdirSync(CGROUP_ROOT).filter((name) => /^bridle-[0-9a-f]{8}-/.test(name));
 }
 
 /** Where boundaries get their cgroups; null on a machine (or for a user) that has none. Tests then show what is left. */
-export const CGROUP_ROOT = probeContainment().cgroupRoot;
+export const CGROUP_ROOT = findCgroupPlaces().root;
 
 /** The boundary kinds that this machine can make. */
 export const BOUNDARIES: readonly { readonly name: string; readonly cgroup: boolean }[] = [

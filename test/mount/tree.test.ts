@@ -28,7 +28,7 @@ async function modesOf(directory: string): Promise<Record<string, string>> {
 }
 
 describe('the tree', () => {
-  it('MT-30 the root holds the object classes and nothing else', async () => {
+  it('LC-61 MT-30 the root holds the object classes and nothing else', async () => {
     expect(await modesOf(daemon.mount)).toEqual({
       'README.md': '444',
       version: '444',
@@ -42,6 +42,9 @@ describe('the tree', () => {
     const status = JSON.parse(await readFile(join(daemon.mount, 'status.json'), 'utf8'));
     expect(status).toMatchObject({ schema: 'bridle.status/v1', state: 'ready', pid: daemon.pid });
     expect(['cgroup+subreaper', 'subreaper']).toContain(status.boundary);
+    // Where a boundary is weaker, that is said.
+    expect(status.weakness === null).toBe(status.boundary === 'cgroup+subreaper');
+    expect(Object.keys(status)).toEqual(expect.arrayContaining(['identity', 'landlock', 'limits']));
     const echo = JSON.parse(await readFile(join(daemon.mount, 'harnesses', 'echo', 'info.json'), 'utf8'));
     expect(echo).toMatchObject({ schema: 'bridle.harness/v1', name: 'echo', kind: 'builtin', healthy: true });
   });

@@ -5,29 +5,12 @@ import { type Provider, startProvider } from '../../../fixtures/provider-double/
 import { fullDirectory, installClis } from '../../../scripts/full/install-clis.mjs';
 import type { HarnessEvent } from '../../../src/contract/events.js';
 import type { ExecuteRequest, Harness } from '../../../src/contract/harness.js';
-import type { LeaseRecord } from '../../../src/lifecycle/lease-record.js';
-import type { LeaseStore } from '../../../src/lifecycle/lease-store.js';
 import { type Cleanup, Lifecycle } from '../../../src/lifecycle/lifecycle.js';
 import { harness } from '../../harnesses/workbench.js';
+import { MemoryStore } from '../../lifecycle/support.js';
 
 /** The key that the CLIs get for the double; it must never be seen again. */
 export const KEY = 'key-for-the-provider-double';
-
-class MemoryStore implements LeaseStore {
-  readonly records = new Map<string, LeaseRecord>();
-
-  async put(record: LeaseRecord): Promise<void> {
-    this.records.set(record.id, record);
-  }
-
-  async remove(id: string): Promise<void> {
-    this.records.delete(id);
-  }
-
-  async list(): Promise<unknown[]> {
-    return [...this.records.values()];
-  }
-}
 
 export interface Ran {
   readonly events: readonly HarnessEvent[];
