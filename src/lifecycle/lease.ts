@@ -138,9 +138,9 @@ export class Lease implements AsyncDisposable {
     const marked = this.#mark();
     const cleanup = await held.empty();
     this.#endStreams(held, cleanup);
-    const failure = await marked;
     this.#context.onStep('emptied');
-    await this.#settleRecord(cleanup);
+    // The store keeps the order of calls, so one write need not be waited for before the other.
+    const [failure] = await Promise.all([marked, this.#settleRecord(cleanup)]);
     if (failure) throw failure;
     return cleanup;
   }
@@ -187,6 +187,6 @@ export class Lease implements AsyncDisposable {
     if (!this.#record) return;
     await this.#context.store.remove(this.#record);
     this.#context.onStep('removed');
-    await this.#context.platform.forget(this.id);
+    if (this.#record.boundary.kind === 'subreaper') await this.#context.platform.forget(this.id);
   }
 }

@@ -17,7 +17,7 @@ export interface Platform {
   settle(record: LeaseRecord): Promise<Cleanup>;
   /** Whether the process of a record can be told to live. `unknown`: it is out of our sight. */
   look(identity: ProcessIdentity): 'alive' | 'gone' | 'unknown';
-  /** Removes what belongs to a lease beside its processes, once they are gone. */
+  /** Removes what supervision without a cgroup left of a lease, once its processes are gone. */
   forget(leaseId: string): Promise<void>;
   /** Removes what daemons left that died before they could record it. `known`: ids of leases that have an owner. */
   removeLeftovers(known: ReadonlySet<string>): Promise<void>;

@@ -132,7 +132,7 @@ describe('process primitives', () => {
     expect(found.map(({ what }) => what)).toContain('spawnSupervisor of ../../native/process.js');
   });
 
-  it('LC-62 fails the checks of a tree with an offence', async () => {
+  it('LC-62 fails the checks of a tree with an offence', { timeout: 300_000 }, async () => {
     using copy = new ProjectCopy();
     const evidence = { ...process.env, BRIDLE_EVIDENCE_DIR: join(copy.root, 'evidence') };
     const check = () =>

@@ -66,28 +66,41 @@ std::optional<ProcessStat> read_process_stat(pid_t pid) {
   const auto fields = split(std::string_view(*text).substr(close_at + 1));
   constexpr std::size_t state_field = 0;
   constexpr std::size_t parent_field = 1;
+  constexpr std::size_t threads_field = 17;
   constexpr std::size_t start_field = 19;
   if (fields.size() <= start_field) return std::nullopt;
   ProcessStat stat;
   stat.command = text->substr(open_at + 1, close_at - open_at - 1);
   stat.state = fields[state_field].front();
   stat.parent = to_pid(fields[parent_field]).value_or(0);
+  stat.threads = to_pid(fields[threads_field]).value_or(0);
   stat.start_time = std::string(fields[start_field]);
   return stat;
 }
 
-std::vector<pid_t> children_of(pid_t pid) {
+namespace {
+
+void add_children(const std::string& task, std::vector<pid_t>& children) {
+  const auto list = read_small_file(task + "/children");
+  if (!list) return;
+  for (const auto word : split(*list)) {
+    if (const auto child = to_pid(word)) children.push_back(*child);
+  }
+}
+
+}  // namespace
+
+std::vector<pid_t> children_of(pid_t pid, int threads) {
   std::vector<pid_t> children;
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  if (threads == 1) {
+    add_children(tasks + "/" + std::to_string(pid), children);
+    return children;
+  }
   const std::unique_ptr<DIR, CloseDirectory> directory(opendir(tasks.c_str()));
   if (!directory) return children;
   while (const dirent* entry = readdir(directory.get())) {
-    if (!to_pid(entry->d_name)) continue;
-    const auto list = read_small_file(tasks + "/" + entry->d_name + "/children");
-    if (!list) continue;
-    for (const auto word : split(*list)) {
-      if (const auto child = to_pid(word)) children.push_back(*child);
-    }
+    if (to_pid(entry->d_name)) add_children(tasks + "/" + entry->d_name, children);
   }
   return children;
 }

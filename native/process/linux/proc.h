@@ -16,12 +16,13 @@ struct ProcessStat {
   std::string command;
   char state = '?';
   pid_t parent = 0;
+  int threads = 0;
   std::string start_time;
 };
 
 std::optional<ProcessStat> read_process_stat(pid_t pid);
 
-/// Process ids of the children of every thread of a process.
-std::vector<pid_t> children_of(pid_t pid);
+/// Process ids of the children of a process: of its one thread, or of every thread when it has several.
+std::vector<pid_t> children_of(pid_t pid, int threads);
 
 }  // namespace bridle

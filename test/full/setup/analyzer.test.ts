@@ -8,7 +8,8 @@ const DEADLINE_MS = 1_200_000;
 
 it('SU-22 the path-sensitive analyser finds nothing', { timeout: DEADLINE_MS }, async () => {
   const sources = readdirSync(join(project, 'native'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.cc'))
+    // What is for Windows alone is no part of the build here.
+    .filter((file) => file.endsWith('.cc') && !file.includes('windows/'))
     .map((file) => join(project, 'native', file));
   const build = join(project, 'build/tidy');
   const configure = await runProgram('cmake', ['-S', project, '-B', build, '-DCMAKE_BUILD_TYPE=Debug']);
