@@ -100,7 +100,7 @@ describe('the escape matrix', () => {
         expect(all.filter(isAlive)).toEqual([]);
       } else {
         expect(cleanup).toMatchObject({ empty: false, evidence: [{ kind: 'boundary_indeterminate' }] });
-        expect(world.lifecycle.strength.weakness).toContain('all killed at once');
+        expect(world.lifecycle.strength.weakness).toContain('killed at once');
         expect(world.store.only().state).toBe('cleanup_failed');
       }
     } finally {

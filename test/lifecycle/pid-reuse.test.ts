@@ -21,7 +21,9 @@ interface Trial {
 const place = mkdtempSync(join(tmpdir(), 'pid-reuse-'));
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
-it('LC-49 no stranger is signalled that has a recorded process id, whatever proof there is of it', async () => {
+it('LC-49 no stranger is signalled that has a recorded process id, whatever proof there is of it', {
+  timeout: 600_000,
+}, async () => {
   const fixtures = join(import.meta.dirname, 'fixtures');
   const recycler = join(place, 'recycler');
   execFileSync('cc', ['-O1', '-o', recycler, join(fixtures, 'recycler.c')]);

@@ -118,8 +118,7 @@ export class LinuxPlatform implements Platform {
   #describe(): BoundaryStrength {
     const controllers = Object.keys(this.#places.controllers) as (keyof typeof CONTROLLER_NAMES)[];
     const alone = this.#places.root === null;
-    const weakness =
-      'No cgroup can be made: processes may be left when daemon, supervisor and reaper are all killed at once.';
+    const weakness = 'No cgroup can be made: processes may be left when supervisor and reaper are killed at once.';
     return {
       kind: alone ? 'subreaper' : 'cgroup+subreaper',
       weakness: alone ? weakness : null,
