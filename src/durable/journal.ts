@@ -50,6 +50,11 @@ const DEFAULT_SEGMENT_BYTES = 32 * 1024 * 1024;
 const MAX_BUFFERED_BYTES = 1024 * 1024;
 /** Changes applied before the event loop gets a turn. */
 const APPLY_SLICE = 256;
+/**
+ * Time that targets may lag behind when callers wait for the disk alone. What is replaced or removed meanwhile is never
+ * written: most leases end so soon that their record is not worth a file.
+ */
+const APPLY_DELAY_MS = 20;
 
 /**
  * The one redo journal of a state directory. Every durable fact is a record here first; the files that people read
@@ -80,6 +85,10 @@ export class Journal {
   #running: Deferred | undefined;
   #gathering: Deferred | undefined;
   #runningSync: Deferred | undefined;
+  /** Ends the wait of the commit for targets that may lag behind. */
+  #wake: (() => void) | undefined;
+  /** Until when the targets may lag behind, by performance.now(). */
+  #applyBy = 0;
   #gatheringSync: Deferred | undefined;
   #committing = false;
   #failure: BridleError | undefined;
@@ -155,6 +164,7 @@ export class Journal {
     }
     if (this.#batchLsn > this.#appliedLsn) {
       this.#running ??= defer();
+      this.#wake?.();
       return this.#running.promise;
     }
   }
@@ -251,6 +261,7 @@ export class Journal {
       this.#committing = true;
       setImmediate(() => void this.#commit());
     }
+    this.#wake?.();
     return to[0]?.[1] ?? 0;
   }
 
@@ -284,37 +295,65 @@ export class Journal {
     }
   }
 
-  /** Takes batch after batch to the disk until nothing is left. Records that come meanwhile make the next batch. */
+  /** Takes batch after batch to the disk and to the targets until nothing is left. */
   async #commit(): Promise<void> {
     try {
       while (this.#lsn > this.#appliedLsn) {
-        this.#flush();
-        this.#batchLsn = this.#lsn;
-        this.#running = this.#gathering;
-        this.#gathering = undefined;
-        this.#runningSync = this.#gatheringSync;
-        this.#gatheringSync = undefined;
-        await this.#segments.sync();
-        this.#syncedLsn = this.#batchLsn;
-        if (this.#runningSync !== undefined) {
-          this.#runningSync.resolve();
-          this.#runningSync = undefined;
-          // Who waits for the disk alone goes on before the targets are written.
+        if (this.#applyIsDue()) {
+          await this.#apply();
+          // Whoever was just told gets to append before the next batch is closed: one fdatasync then serves all of them.
           await nextTurn();
+        } else if (this.#lsn > this.#syncedLsn) {
+          await this.#sync();
+        } else {
+          await this.#lag();
         }
-        await this.#apply();
-        this.#counts.batches++;
-        this.#running?.resolve();
-        this.#running = undefined;
-        this.#segments.retire(this.#appliedLsn);
-        // Whoever was just told gets to append before the next batch is closed: one fdatasync then serves all of them.
-        await nextTurn();
       }
     } catch (error) {
       this.#fail(error);
     } finally {
       this.#committing = false;
     }
+  }
+
+  /** Whether what is on disk must go to the targets now: somebody waits for them, or they lagged behind long enough. */
+  #applyIsDue(): boolean {
+    if (this.#syncedLsn === this.#appliedLsn) return false;
+    if (this.#running !== undefined || this.#pending.length > APPLY_SLICE) return true;
+    return performance.now() >= this.#applyBy;
+  }
+
+  /** Takes one batch to the disk. Records that come meanwhile make the next one. */
+  async #sync(): Promise<void> {
+    const behind = this.#syncedLsn > this.#appliedLsn;
+    this.#flush();
+    this.#batchLsn = this.#lsn;
+    this.#running = this.#gathering;
+    this.#gathering = undefined;
+    this.#runningSync = this.#gatheringSync;
+    this.#gatheringSync = undefined;
+    await this.#segments.sync();
+    this.#syncedLsn = this.#batchLsn;
+    this.#counts.batches++;
+    if (this.#runningSync === undefined) return;
+    if (!behind) this.#applyBy = performance.now() + APPLY_DELAY_MS;
+    this.#runningSync.resolve();
+    this.#runningSync = undefined;
+    // Who waits for the disk alone goes on before the targets are written.
+    await nextTurn();
+  }
+
+  /** Waits until somebody wants something of the journal, or the targets have lagged behind for long enough. */
+  async #lag(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      timer = setTimeout(resolve, this.#applyBy - performance.now());
+    });
+    clearTimeout(timer);
+    this.#wake = undefined;
+    // Whoever woke us gets to append the rest of what belongs together.
+    await nextTurn();
   }
 
   async #apply(): Promise<void> {
@@ -335,6 +374,9 @@ export class Journal {
       }
     }
     this.#appliedLsn = this.#batchLsn;
+    this.#running?.resolve();
+    this.#running = undefined;
+    this.#segments.retire(this.#appliedLsn);
     // A listener that throws is an uncaught exception of its own, not a failure of the journal.
     for (const listener of this.#listeners) queueMicrotask(() => listener(changed));
   }
