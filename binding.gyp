@@ -32,6 +32,7 @@
         "native/process/linux/landlock.cc",
         "native/process/linux/pidfd.cc",
         "native/process/linux/proc.cc",
+        "native/process/linux/fork_client.cc",
         "native/process/linux/spawner.cc",
         "native/process/linux/system.cc",
         "native/process/linux/system_error.cc",

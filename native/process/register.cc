@@ -1,5 +1,8 @@
 #include "register.h"
 
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,17 +74,25 @@ Napi::Value descriptor(Napi::Env env, bridle::UniqueFd& fd) { return Napi::Numbe
 
 Napi::Value spawn_supervisor(Environment& environment, const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  bridle::SupervisorLaunch launch{text_argument(info, 0), text_argument(info, 1), {}, {}};
-  if (!info[2].IsFunction() || !info[3].IsFunction()) throw Napi::TypeError::New(env, "expected two functions");
+  bridle::SupervisorLaunch launch{text_argument(info, 0), text_argument(info, 1), {}};
+  if (launch.lease.size() != bridle::lease_id_size)
+    throw Napi::RangeError::New(env, "expected a lease of 32 characters");
+  if (!info[2].IsTypedArray()) throw Napi::TypeError::New(env, "expected bytes");
+  if (!info[3].IsFunction() || !info[4].IsFunction()) throw Napi::TypeError::New(env, "expected two functions");
+  const auto order = info[2].As<Napi::Uint8Array>();
   bridle::SupervisorEnds ours = connect(launch);
+  // Before the supervisor is asked for, so that it need not wait.
+  const ssize_t sent = send(ours.control.get(), order.Data(), order.ByteLength(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (!environment.spawner) environment.spawner = bridle::Spawner::acquire();
-  const std::uint32_t id = environment.reporter->add(info[2].As<Napi::Function>(), info[3].As<Napi::Function>());
+  const std::uint32_t id = environment.reporter->add(info[3].As<Napi::Function>(), info[4].As<Napi::Function>());
   environment.spawner->spawn(std::move(launch), std::make_unique<Listener>(environment.reporter, id));
   Napi::Object handle = Napi::Object::New(env);
   handle.Set("control", descriptor(env, ours.control));
+  handle.Set("sent", static_cast<double>(std::max<ssize_t>(sent, 0)));
   handle.Set("stdin", descriptor(env, ours.stdin_end));
   handle.Set("stdout", descriptor(env, ours.stdout_end));
   handle.Set("stderr", descriptor(env, ours.stderr_end));
+  handle.Set("gate", descriptor(env, ours.gate));
   return handle;
 }
 

@@ -22,48 +22,18 @@
 namespace bridle::supervisor {
 namespace {
 
-enum class Step : std::uint8_t { setup, terminal, rlimits, paths, credentials, privileges, chdir, exec };
-
-constexpr std::array step_names{"setup", "terminal", "rlimits", "paths", "credentials", "privileges", "chdir", "exec"};
-
-struct Status {
-  Step step{};
-  int code = 0;
-  /// Part of the step's name: the path that a rule could not be made for.
-  std::array<char, 256> detail{};
-};
-
 constexpr int gate_slot = 3;
-constexpr int status_slot = 4;
-constexpr int first_free_slot = 5;
+constexpr int first_free_slot = 4;
 constexpr int sent_away = 125;
 
-struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> fds{};
-  if (pipe2(fds.data(), O_CLOEXEC) != 0) throw_errno("pipe2");
-  return {UniqueFd(fds[0]), UniqueFd(fds[1])};
-}
-
-[[noreturn]] void report(const Status& status) {
-  [[maybe_unused]] const auto written = write(status_slot, &status, sizeof(status));
+[[noreturn]] void fail(const std::string& step, int code = errno) {
+  Channel(gate_slot).send_failure(step, code);
   _exit(sent_away);
 }
 
-[[noreturn]] void fail(Step step) {
-  Status status;
-  status.step = step;
-  status.code = errno;
-  report(status);
-}
-
 /// Moves the descriptors above every slot first, so that placing one never overwrites another.
-bool place_descriptors(const std::array<int, 3>& streams, int gate, int status) {
-  std::array<int, 5> moved{streams[0], streams[1], streams[2], gate, status};
+bool place_descriptors(const std::array<int, 3>& streams, int gate) {
+  std::array<int, 4> moved{streams[0], streams[1], streams[2], gate};
   constexpr int safe = 32;
   for (int& fd : moved) {
     fd = fcntl(fd, F_DUPFD, safe);
@@ -73,7 +43,7 @@ bool place_descriptors(const std::array<int, 3>& streams, int gate, int status) 
     if (dup2(moved.at(slot), static_cast<int>(slot)) < 0) return false;
   }
   if (close_range(first_free_slot, ~0U, 0) != 0) return false;
-  return fcntl(gate_slot, F_SETFD, FD_CLOEXEC) == 0 && fcntl(status_slot, F_SETFD, FD_CLOEXEC) == 0;
+  return fcntl(gate_slot, F_SETFD, FD_CLOEXEC) == 0;
 }
 
 /// Every signal, the two included that the C library keeps to itself and leaves ignored after posix_spawn.
@@ -105,7 +75,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 /// Dies with the supervisor's reaper. A change of credentials clears this, so it is done again after one.
 void die_with(pid_t parent) {
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail(Step::setup);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail("setup");
   // It may have died before the death signal was set.
   if (getppid() != parent) _exit(sent_away);
 }
@@ -121,16 +91,16 @@ void await_gate() {
 
 /// The terminal belongs to whoever uses it, as after a login.
 void take_terminal(const StartOrder& order) {
-  if (ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0) fail(Step::terminal);
+  if (ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0) fail("terminal");
   if (order.credentials && fchown(STDIN_FILENO, order.credentials->uid, static_cast<gid_t>(-1)) != 0) {
-    fail(Step::terminal);
+    fail("terminal");
   }
 }
 
 void set_rlimits(const StartOrder& order) {
   for (const Rlimit& limit : order.rlimits) {
     const rlimit value{limit.value, limit.value};
-    if (setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &value) != 0) fail(Step::rlimits);
+    if (setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &value) != 0) fail("rlimits");
   }
 }
 
@@ -138,26 +108,20 @@ UniqueFd make_rules(const Paths& paths) {
   try {
     return make_landlock_rules(paths.read_only, paths.read_write);
   } catch (const SystemError& error) {
-    Status status;
-    status.step = Step::paths;
-    status.code = error.code();
-    const std::string detail = error.step().substr(0, status.detail.size() - 1);
-    std::copy(detail.begin(), detail.end(), status.detail.begin());
-    report(status);
+    fail(error.step(), error.code());
   }
 }
 
 void change_credentials(const Credentials& credentials, pid_t parent) {
-  if (setgroups(credentials.groups.size(), credentials.groups.data()) != 0) fail(Step::credentials);
-  if (setresgid(credentials.gid, credentials.gid, credentials.gid) != 0) fail(Step::credentials);
-  if (setresuid(credentials.uid, credentials.uid, credentials.uid) != 0) fail(Step::credentials);
+  if (setgroups(credentials.groups.size(), credentials.groups.data()) != 0) fail("credentials");
+  if (setresgid(credentials.gid, credentials.gid, credentials.gid) != 0) fail("credentials");
+  if (setresuid(credentials.uid, credentials.uid, credentials.uid) != 0) fail("credentials");
   die_with(parent);
 }
 
-[[noreturn]] void run_child(const StartOrder& order, pid_t parent, const std::array<int, 3>& streams, int gate,
-                            int status) {
-  if (!place_descriptors(streams, gate, status)) _exit(sent_away);
-  if (setsid() < 0) fail(Step::setup);
+[[noreturn]] void run_child(const StartOrder& order, pid_t parent, const std::array<int, 3>& streams, int gate) {
+  if (!place_descriptors(streams, gate)) _exit(sent_away);
+  if (setsid() < 0) fail("setup");
   die_with(parent);
   reset_signals();
   await_gate();
@@ -168,13 +132,13 @@ void change_credentials(const Credentials& credentials, pid_t parent) {
   UniqueFd rules;
   if (order.paths) rules = make_rules(*order.paths);
   if (order.credentials) change_credentials(*order.credentials, parent);
-  if (order.no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail(Step::privileges);
-  if (rules && restrict_to(rules) != 0) fail(Step::paths);
+  if (order.no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail("privileges");
+  if (rules && restrict_to(rules) != 0) fail("paths");
   const auto argv = pointers(order.argv);
   const auto env = pointers(order.env);
-  if (chdir(order.cwd.c_str()) != 0) fail(Step::chdir);
+  if (chdir(order.cwd.c_str()) != 0) fail("chdir");
   execve(argv.front(), argv.data(), env.data());
-  fail(Step::exec);
+  fail("exec");
 }
 
 /// Like fork, but the child is born in the cgroup; -1 when the kernel or a filter refuses.
@@ -188,39 +152,16 @@ pid_t fork_into(int cgroup) {
 
 }  // namespace
 
-GatedChild fork_gated(const StartOrder& order, int cgroup, const std::array<int, 3>& streams) {
-  Pipe gate = make_pipe();
-  Pipe status = make_pipe();
+GatedChild fork_gated(const StartOrder& order, int cgroup, const std::array<int, 3>& streams, int gate) {
   const pid_t parent = getpid();
   GatedChild child;
   pid_t pid = cgroup < 0 ? -1 : fork_into(cgroup);
   child.born_inside = pid > 0;
   if (pid < 0) pid = fork();
   if (pid < 0) throw_errno("fork");
-  if (pid == 0) run_child(order, parent, streams, gate.read_end.get(), status.write_end.get());
+  if (pid == 0) run_child(order, parent, streams, gate);
   child.pid = pid;
-  child.gate = std::move(gate.write_end);
-  child.status = std::move(status.read_end);
   return child;
-}
-
-bool open_gate(GatedChild& child) {
-  const char go = 1;
-  const bool opened = write(child.gate.get(), &go, 1) == 1;
-  child.gate.reset();
-  return opened;
-}
-
-std::optional<StartFailure> read_status(const UniqueFd& status) {
-  Status failure;
-  ssize_t size = 0;
-  do {
-    size = read(status.get(), &failure, sizeof(failure));
-  } while (size < 0 && errno == EINTR);
-  if (size != static_cast<ssize_t>(sizeof(failure))) return std::nullopt;
-  failure.detail.back() = '\0';
-  const std::string detail = failure.detail.data();
-  return StartFailure{detail.empty() ? step_names.at(static_cast<std::size_t>(failure.step)) : detail, failure.code};
 }
 
 }  // namespace bridle::supervisor

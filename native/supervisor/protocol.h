@@ -14,11 +14,11 @@
 /// entries. src/lifecycle/linux/protocol.ts is the other end.
 namespace bridle::supervisor {
 
-constexpr std::uint8_t protocol_version = 2;
+constexpr std::uint8_t protocol_version = 3;
 constexpr std::size_t max_frame = 4UL * 1024 * 1024;
 
-enum class Order : std::uint8_t { start = 1, go = 2, clean_up = 3, resize = 4 };
-enum class Report : std::uint8_t { gated = 1, started = 2, failed = 3, exited = 4, empty = 5, not_empty = 6 };
+enum class Order : std::uint8_t { start = 1, clean_up = 2, resize = 3 };
+enum class Report : std::uint8_t { gated = 1, failed = 2, exited = 3, empty = 4, not_empty = 5 };
 
 struct TerminalSize {
   unsigned short rows = 0;

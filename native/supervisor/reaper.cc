@@ -24,11 +24,11 @@ void add_identity(Payload& report, pid_t pid, bool start_time) {
 
 }  // namespace
 
-Reaper::Reaper(const StartOrder& order, const Boundary& boundary, Channel& channel, StreamEnds streams, Senses senses)
+Reaper::Reaper(const StartOrder& order, const Boundary& boundary, Channel& channel, ChildEnds ends, Senses senses)
     : order_(order),
       boundary_(boundary),
       channel_(channel),
-      streams_(std::move(streams)),
+      ends_(std::move(ends)),
       senses_(senses),
       cleanup_(order, boundary, channel, senses, [this](pid_t pid, int status) { child_exited(pid, status); }) {}
 
@@ -37,8 +37,7 @@ int Reaper::run() {
   // Orders may have come together with the start.
   while (auto frame = channel_.next()) handle(*frame);
   while (!ending_) serve();
-  if (child_) child_->gate.reset();
-  for (UniqueFd& stream : streams_) stream.reset();
+  ends_.close();
   const bool emptied = cleanup_.run();
   if (terminal_) terminal_->finish();
   report_exit();
@@ -48,10 +47,10 @@ int Reaper::run() {
 void Reaper::start() {
   try {
     if (order_.terminal) terminal_.emplace(*order_.terminal);
-    child_ = fork_gated(order_, boundary_.fd(), child_streams());
-    if (terminal_) terminal_->connect(std::move(streams_[0]), std::move(streams_[1]));
+    child_ = fork_gated(order_, boundary_.fd(), child_streams(), ends_.gate.get());
+    if (terminal_) terminal_->connect(std::move(ends_.streams[0]), std::move(ends_.streams[1]));
     // The child has its own copies now; ours would keep its pipes open after it is gone.
-    for (UniqueFd& stream : streams_) stream.reset();
+    ends_.close();
     boundary_.adopt(child_->pid, child_->born_inside);
     Payload report;
     add_identity(report, child_->pid, order_.start_time_tokens);
@@ -64,23 +63,18 @@ void Reaper::start() {
 
 std::array<int, 3> Reaper::child_streams() {
   if (terminal_) return {terminal_->slave(), terminal_->slave(), terminal_->slave()};
-  return {streams_[0].get(), streams_[1].get(), streams_[2].get()};
+  return {ends_.streams[0].get(), ends_.streams[1].get(), ends_.streams[2].get()};
 }
 
 void Reaper::serve() {
   constexpr pollfd nothing{-1, 0, 0};
-  std::array<pollfd, 6> entries{pollfd{channel_.fd(), POLLIN, 0},
-                                pollfd{senses_.signals, POLLIN, 0},
-                                pollfd{child_ ? child_->status.get() : -1, POLLIN, 0},
-                                nothing,
-                                nothing,
+  std::array<pollfd, 5> entries{pollfd{channel_.fd(), POLLIN, 0}, pollfd{senses_.signals, POLLIN, 0}, nothing, nothing,
                                 nothing};
   if (terminal_) {
     const auto interests = terminal_->interests();
-    std::copy(interests.begin(), interests.end(), entries.begin() + 3);
+    std::copy(interests.begin(), interests.end(), entries.begin() + 2);
   }
   if (poll(entries.data(), entries.size(), -1) < 0) return;
-  if (entries[2].revents != 0) finish_exec();
   if (entries[1].revents != 0) {
     if (take_signals(senses_.signals)) ending_ = true;
     cleanup_.reap();
@@ -100,12 +94,6 @@ void Reaper::handle(const Frame& frame) {
   switch (static_cast<Order>(frame.kind)) {
     case Order::start:
       break;
-    case Order::go:
-      if (child_ && child_->gate) {
-        go();
-        return;
-      }
-      break;
     case Order::clean_up:
       ending_ = true;
       return;
@@ -114,21 +102,6 @@ void Reaper::handle(const Frame& frame) {
       return;
   }
   fail("protocol", EPROTO);
-}
-
-void Reaper::go() {
-  if (!open_gate(*child_)) fail("gate", EPIPE);
-}
-
-void Reaper::finish_exec() {
-  if (!child_ || !child_->status) return;
-  const auto failure = read_status(child_->status);
-  child_->status.reset();
-  if (failure) {
-    fail(failure->step, failure->code);
-  } else if (!child_->gate) {
-    channel_.send(Report::started);
-  }
 }
 
 void Reaper::fail(const std::string& step, int code) {
@@ -144,8 +117,6 @@ void Reaper::child_exited(pid_t pid, int status) {
   if (!child_ || pid != child_->pid || child_exited_) return;
   child_exited_ = true;
   unreported_exit_ = status;
-  // The daemon learns how the start went before it learns of the end.
-  finish_exec();
 }
 
 void Reaper::report_exit() {

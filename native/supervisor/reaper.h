@@ -12,13 +12,11 @@
 
 namespace bridle::supervisor {
 
-using StreamEnds = std::array<UniqueFd, 3>;
-
 /// Parent of the gated child: takes orders, reaps what comes up to it, and empties the boundary at the end, whoever is
 /// left to hear of it.
 class Reaper {
  public:
-  Reaper(const StartOrder& order, const Boundary& boundary, Channel& channel, StreamEnds streams, Senses senses);
+  Reaper(const StartOrder& order, const Boundary& boundary, Channel& channel, ChildEnds ends, Senses senses);
 
   /// @returns the exit status of Cleanup::report
   int run();
@@ -30,8 +28,6 @@ class Reaper {
   void serve();
   void read_control();
   void handle(const Frame& frame);
-  void go();
-  void finish_exec();
   void resize(const Frame& frame);
   void child_exited(pid_t pid, int status);
   void report_exit();
@@ -40,7 +36,7 @@ class Reaper {
   const StartOrder& order_;
   const Boundary& boundary_;
   Channel& channel_;
-  StreamEnds streams_;
+  ChildEnds ends_;
   Senses senses_;
   Cleanup cleanup_;
   std::optional<Terminal> terminal_;

@@ -25,8 +25,8 @@ constexpr int not_started = 1;
 
 }  // namespace
 
-Supervisor::Supervisor(int control, StreamEnds streams, Senses senses)
-    : channel_(control), streams_(std::move(streams)), senses_(senses) {}
+Supervisor::Supervisor(int control, ChildEnds child, Senses senses)
+    : channel_(control), child_(std::move(child)), senses_(senses) {}
 
 int Supervisor::run() {
   const auto order = await_order();
@@ -74,12 +74,12 @@ std::optional<StartOrder> Supervisor::await_order() {
 int Supervisor::reap_and_report(const StartOrder& order, const Boundary& boundary) {
   // Being a subreaper is not inherited.
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throw_errno("prctl PR_SET_CHILD_SUBREAPER");
-  Reaper reaper(order, boundary, channel_, std::move(streams_), senses_);
+  Reaper reaper(order, boundary, channel_, std::move(child_), senses_);
   return reaper.run();
 }
 
 int Supervisor::watch(pid_t reaper, const StartOrder& order, const Boundary& boundary) {
-  for (UniqueFd& stream : streams_) stream.reset();
+  child_.close();
   const UniqueFd pidfd = open_pidfd(reaper);
   std::optional<int> status;
   Cleanup cleanup(order, boundary, channel_, senses_, [&](pid_t pid, int wait_status) {

@@ -11,8 +11,7 @@ namespace bridle::supervisor {
 /// killed, what it leaves comes up to the supervisor, which finishes. Either of them is enough to end everything.
 class Supervisor {
  public:
-  /// Takes over the descriptors of the streams.
-  Supervisor(int control, StreamEnds streams, Senses senses);
+  Supervisor(int control, ChildEnds child, Senses senses);
 
   /// @returns the exit status: 0 when the boundary was observed empty, 1 when it was not or nothing was started
   int run();
@@ -24,7 +23,7 @@ class Supervisor {
   int watch(pid_t reaper, const StartOrder& order, const Boundary& boundary);
 
   Channel channel_;
-  StreamEnds streams_;
+  ChildEnds child_;
   Senses senses_;
 };
 

@@ -5,6 +5,7 @@ interface ProcessExports {
   spawnSupervisor(
     executable: string,
     lease: string,
+    order: Uint8Array,
     onSpawn: (pid: number | null, failure?: string) => void,
     onExit: (status: number) => void,
   ): SupervisorHandle;
@@ -17,28 +18,34 @@ const addon = nativeExports<ProcessExports>();
 export interface SupervisorHandle {
   /** Our end of the control channel, a stream socket. Closing it tells the supervisor to clean up and leave. */
   readonly control: number;
+  /** Bytes of the order that the channel took; the rest is yours to write. */
+  readonly sent: number;
   /** Our ends of the child's standard streams. */
   readonly stdin: number;
   readonly stdout: number;
   readonly stderr: number;
+  /** A stream socket: one byte lets the child go on, closing it sends the child away. src/lifecycle/linux/gate.ts. */
+  readonly gate: number;
 }
 
 /**
- * Starts the supervisor executable as a direct child, in a session of its own, without copying page tables, from a
- * native thread that lives as long as the addon (the parent-death signal belongs to the forking thread). Returns before
- * it runs; what is written to the control channel meanwhile is not lost.
- * @param lease stands as BRIDLE_LEASE in the supervisor's environment, which is empty else
- * @param onSpawn its pid once it executes, or null and the failed step with its errno; then `onExit` never comes
+ * Starts a supervisor as a direct child, in a session of its own. A fork server, which the first call executes and which
+ * lives as long as the addon, forks it, so neither page tables of this process are copied nor is a program executed.
+ * Returns before it runs; what is written to the control channel meanwhile is not lost.
+ * @param order first bytes of the control channel
+ * @param lease 32 characters that stand as BRIDLE_LEASE in the supervisor's environment, which is empty else
+ * @param onSpawn its pid, or null and the failed step with its errno; then `onExit` never comes
  * @param onExit exit code or 128 + signal; called on the JavaScript thread after the supervisor was reaped
  * @throws Error with `code` and the failed step when there are no descriptors left
  */
 export function spawnSupervisor(
   executable: string,
   lease: string,
+  order: Uint8Array,
   onSpawn: (pid: number | null, failure?: string) => void,
   onExit: (status: number) => void,
 ): SupervisorHandle {
-  return addon.spawnSupervisor(executable, lease, onSpawn, onExit);
+  return addon.spawnSupervisor(executable, lease, order, onSpawn, onExit);
 }
 
 export type SignalResult = 'sent' | 'gone' | 'mismatch';

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -59,24 +59,6 @@ describe('a start that cannot be', () => {
       left: [],
       cgroups: [],
     });
-  });
-
-  it('LC-09 with a supervisor of another version names it', async () => {
-    await using world = new World();
-    const other = world.path('other');
-    // It answers as the protocol's refusal of an unknown start does.
-    writeFileSync(
-      other,
-      `#!/bin/sh
-head -c 5 <&3 >/dev/null
-printf '\\027\\000\\000\\000\\003\\010\\000\\000\\000protocol\\006\\000\\000\\000EPROTO' >&3
-exec cat <&3 >/dev/null
-`,
-      { mode: 0o755 },
-    );
-    await using old = new World({ supervisorExecutable: other, cleanupTimeoutMs: 200 });
-    const error = await failureOf(old.lifecycle.lease(OPERATION).launcher.launch(world.script('true')));
-    expect(error).toMatchObject({ code: 'SPAWN_FAILED', message: expect.stringMatching(/^protocol: EPROTO/) });
   });
 
   it('LC-03 with three mebibytes of arguments is refused before any process', async () => {

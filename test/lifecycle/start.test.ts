@@ -189,34 +189,6 @@ describe('starting a process', () => {
     expect(leaseCgroups().filter((name) => name.endsWith(lease.id))).toEqual([]);
   });
 
-  it.each([
-    ['is missing', '/nonexistent/supervisor', /^supervisor: posix_spawn \/nonexistent\/supervisor: ENOENT/],
-    ['ends early', '/bin/true', /^supervisor: it ended with status 0/],
-    ['refuses', '/bin/false', /^supervisor: it ended with status 1/],
-  ])('LC-09 fails the start when the supervisor %s', async (_name, supervisorExecutable, message) => {
-    await using world = new World({ supervisorExecutable });
-    const error = await failureOf(world.lifecycle.lease(OPERATION).launcher.launch(world.script('true')));
-    expect(error).toMatchObject({ code: 'SPAWN_FAILED', message: expect.stringMatching(message) });
-    expect(world.store.records.size).toBe(0);
-  });
-
-  it('LC-09 fails the start when the supervisor speaks something else, or nothing', async () => {
-    await using world = new World();
-    const babbler = world.path('babbler');
-    writeFileSync(babbler, '#!/bin/sh\nprintf "\\377\\377\\377\\377hello" >&3\nexec /bin/cat <&3 >/dev/null\n', {
-      mode: 0o755,
-    });
-    await using loud = new World({ supervisorExecutable: babbler });
-    const first = await failureOf(loud.lifecycle.lease(OPERATION).launcher.launch(world.script('true')));
-    expect(first).toMatchObject({ code: 'SPAWN_FAILED', message: expect.stringMatching(/^protocol: /) });
-
-    const mute = world.path('mute');
-    writeFileSync(mute, '#!/bin/sh\nexec /bin/cat <&3 >/dev/null\n', { mode: 0o755 });
-    await using silent = new World({ supervisorExecutable: mute, startTimeoutMs: 300, cleanupTimeoutMs: 100 });
-    const second = await failureOf(silent.lifecycle.lease(OPERATION).launcher.launch(world.script('true')));
-    expect(second).toMatchObject({ code: 'SPAWN_FAILED', message: 'supervisor: no answer in 300 ms' });
-  });
-
   it.each(BOUNDARIES)('LC-10 records who is who, $name', async ({ cgroup }) => {
     await using world = new World({ cgroup });
     await using lease = world.lifecycle.lease(OPERATION);

@@ -105,4 +105,10 @@ std::vector<pid_t> children_of(pid_t pid, int threads) {
   return children;
 }
 
+std::vector<pid_t> children_of_thread() {
+  std::vector<pid_t> children;
+  add_children("/proc/thread-self", children);
+  return children;
+}
+
 }  // namespace bridle

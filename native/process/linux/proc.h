@@ -25,4 +25,7 @@ std::optional<ProcessStat> read_process_stat(pid_t pid);
 /// Process ids of the children of a process: of its one thread, or of every thread when it has several.
 std::vector<pid_t> children_of(pid_t pid, int threads);
 
+/// Process ids of the children that the calling thread forked.
+std::vector<pid_t> children_of_thread();
+
 }  // namespace bridle

@@ -6,12 +6,12 @@ import type { LimitDirectory } from './limits.js';
  * The control channel to a supervisor; native/supervisor/protocol.h is the other end. A frame is a length (uint32,
  * little endian, counting what follows), a kind (one byte) and a payload; a text is its length (uint32) and its bytes.
  */
-const PROTOCOL_VERSION = 2;
+const PROTOCOL_VERSION = 3;
 const MAX_REPORT_BYTES = 64 * 1024;
 const LENGTH_BYTES = 4;
 
-const ORDER = { start: 1, go: 2, cleanUp: 3, resize: 4 } as const;
-const REPORT = { gated: 1, started: 2, failed: 3, exited: 4, empty: 5, notEmpty: 6 } as const;
+const ORDER = { start: 1, cleanUp: 2, resize: 3 } as const;
+const REPORT = { gated: 1, failed: 2, exited: 3, empty: 4, notEmpty: 5 } as const;
 
 /** Bits of the order's flags. */
 const FLAG = { terminal: 1, noNewPrivileges: 2, startTimeTokens: 4, credentials: 8, paths: 16 } as const;
@@ -54,7 +54,6 @@ export type Report =
       readonly reaper: ProcessIdentity;
       readonly inode: string | null;
     }
-  | { readonly kind: 'started' }
   | { readonly kind: 'failed'; readonly step: string; readonly errno: string }
   | { readonly kind: 'exited'; readonly code: number | null; readonly signal: number | null }
   | { readonly kind: 'empty' }
@@ -126,10 +125,6 @@ function credentials({ uid, gid, groups }: Credentials): Buffer[] {
   return [number(uid), number(gid), ...list(groups, (group) => [number(group)])];
 }
 
-export function encodeGo(): Buffer {
-  return frame(ORDER.go);
-}
-
 export function encodeResize(size: TerminalSize): Buffer {
   return frame(ORDER.resize, [cells(size)]);
 }
@@ -187,8 +182,6 @@ function decodeReport(kind: number, payload: Buffer): Report {
   switch (kind) {
     case REPORT.gated:
       return decodeGated(reader);
-    case REPORT.started:
-      return { kind: 'started' };
     case REPORT.failed:
       return { kind: 'failed', step: reader.text(), errno: reader.text() };
     case REPORT.exited: {

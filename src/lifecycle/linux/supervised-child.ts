@@ -82,7 +82,7 @@ export class SupervisedChild implements HeldChild {
   }
 
   get started(): HeldChild['started'] {
-    return this.#supervisor.started;
+    return this.#supervisor.gate.answer;
   }
 
   get stdin(): HeldChild['stdin'] {
@@ -102,7 +102,7 @@ export class SupervisedChild implements HeldChild {
   }
 
   release(): void {
-    this.#supervisor.go();
+    this.#supervisor.gate.open();
   }
 
   async empty(): Promise<Cleanup> {

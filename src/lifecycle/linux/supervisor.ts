@@ -3,18 +3,11 @@ import { BridleError } from '../../contract/errors.js';
 import type { ProcessExit, TerminalSize } from '../../contract/harness.js';
 import type { ProcessIdentity } from '../../contract/identity.js';
 import { identify } from '../../native/identity.js';
-import { signalProcess, spawnSupervisor } from '../../native/process.js';
+import { type SupervisorHandle, signalProcess, spawnSupervisor } from '../../native/process.js';
 import { Deferred, within } from '../deferred.js';
 import type { StartFailure } from '../platform.js';
-import {
-  encodeCleanUp,
-  encodeGo,
-  encodeResize,
-  encodeStart,
-  type Report,
-  ReportDecoder,
-  type StartOrder,
-} from './protocol.js';
+import { Gate } from './gate.js';
+import { encodeCleanUp, encodeResize, encodeStart, type Report, ReportDecoder, type StartOrder } from './protocol.js';
 
 const SIGKILL = 9;
 /** A supervisor that neither reports nor ends this long after its own deadline is killed. */
@@ -42,6 +35,7 @@ export interface SupervisorOptions {
  * is settled when `finished` is.
  */
 export class Supervisor {
+  readonly gate: Gate;
   readonly stdin: Socket;
   readonly stdout: Socket;
   readonly stderr: Socket;
@@ -50,7 +44,6 @@ export class Supervisor {
   readonly #decoder = new ReportDecoder();
   readonly #identity = new Deferred<ProcessIdentity | undefined>();
   readonly #gated = new Deferred<Gated | StartFailure>();
-  readonly #started = new Deferred<{ readonly kind: 'started' } | StartFailure>();
   readonly #exited = new Deferred<ProcessExit>();
   readonly #reported = new Deferred<Finish>();
   readonly #left = new Deferred<number>();
@@ -60,10 +53,12 @@ export class Supervisor {
   /** @throws BridleError SPAWN_FAILED when there are no descriptors left */
   constructor(options: SupervisorOptions, order: StartOrder) {
     this.#options = options;
-    const handle = this.#spawn();
+    const bytes = encodeStart(order);
+    const handle = this.#spawn(bytes);
+    // The supervisor is at work meanwhile.
     this.#control = new Socket({ fd: handle.control, readable: true, writable: true, allowHalfOpen: true });
-    // Written before anything else is done here: the supervisor is being executed meanwhile.
-    this.#control.write(encodeStart(order));
+    this.gate = new Gate(handle.gate);
+    if (handle.sent < bytes.length) this.#control.write(bytes.subarray(handle.sent));
     this.stdin = new Socket({ fd: handle.stdin, readable: false, writable: true });
     this.stdout = new Socket({ fd: handle.stdout, readable: true, writable: false });
     this.stderr = new Socket({ fd: handle.stderr, readable: true, writable: false });
@@ -79,10 +74,6 @@ export class Supervisor {
     return this.#gated.promise;
   }
 
-  get started(): Promise<{ readonly kind: 'started' } | StartFailure> {
-    return this.#started.promise;
-  }
-
   get exited(): Promise<ProcessExit> {
     return this.#exited.promise;
   }
@@ -92,17 +83,13 @@ export class Supervisor {
     if (this.#control.writable) this.#control.write(encodeResize(size));
   }
 
-  /** Opens the gate. */
-  go(): void {
-    this.#control.write(encodeGo());
-  }
-
   /**
    * Asks for the clean-up and waits for its report. A reaper that does not answer is killed, so that the supervisor
    * takes its work over; a supervisor that does not answer or leave either is killed, too.
    * @param patienceMs time that the clean-up itself may take
    */
   async cleanUp(patienceMs: number): Promise<Finish> {
+    this.gate.close();
     if (this.#control.writable) this.#control.write(encodeCleanUp());
     const overdueMs = patienceMs + OVERDUE_MS;
     let finish = await within(this.#reported.promise, overdueMs);
@@ -118,7 +105,7 @@ export class Supervisor {
     return await this.#reported.promise;
   }
 
-  #spawn(): ReturnType<typeof spawnSupervisor> {
+  #spawn(order: Buffer): SupervisorHandle {
     const { executable, leaseId, scheme } = this.#options;
     const onSpawn = (pid: number | null, failure?: string): void => {
       this.#identity.resolve(pid === null ? undefined : identify(pid, scheme));
@@ -127,7 +114,7 @@ export class Supervisor {
       this.#left.resolve(NOT_EXECUTED);
     };
     try {
-      return spawnSupervisor(executable, leaseId, onSpawn, this.#left.resolve);
+      return spawnSupervisor(executable, leaseId, order, onSpawn, this.#left.resolve);
     } catch (cause) {
       throw new BridleError('SPAWN_FAILED', `supervisor: ${(cause as Error).message}`, { cause });
     }
@@ -167,14 +154,10 @@ export class Supervisor {
         this.#reaper = report.reaper;
         this.#gated.resolve(report);
         break;
-      case 'started':
-        this.#started.resolve(report);
-        break;
       case 'failed':
         this.#fail(report.step, report.errno);
         break;
       case 'exited':
-        this.#fail('start', 'the child ended before it executed its program');
         this.#exited.resolve({ code: report.code, signal: report.signal });
         break;
       case 'empty':
@@ -188,9 +171,7 @@ export class Supervisor {
 
   /** Settles what has not been settled yet. */
   #fail(step: string, reason: string): void {
-    const failure: StartFailure = { kind: 'failed', step, reason };
-    this.#gated.resolve(failure);
-    this.#started.resolve(failure);
+    this.#gated.resolve({ kind: 'failed', step, reason });
   }
 
   #settle(finish: Finish): void {

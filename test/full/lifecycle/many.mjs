@@ -65,9 +65,9 @@ async function look() {
     rss,
     descriptors: descriptors(),
     threads: list('/proc/self/task'),
-    children: readdirSync('/proc/self/task')
-      .map((task) => readFileSync(`/proc/self/task/${task}/children`, 'utf8').trim())
-      .join(''),
+    children: readdirSync('/proc/self/task').flatMap((task) =>
+      readFileSync(`/proc/self/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean),
+    ).length,
     leases: list(`${stateDir}/leases`),
     witnesses: list(`${stateDir}/witness`),
     cgroups: [...places].flatMap((place) => readdirSync(place)).filter((name) => /^bridle-[0-9a-f]{8}-/.test(name))
