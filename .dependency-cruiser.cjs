@@ -74,13 +74,6 @@ module.exports = {
       to: { path: '^src/harnesses/[^/]+/' },
     },
     {
-      name: 'process-primitives',
-      comment: 'src/lifecycle is the only code that starts a process',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(lifecycle|native)/' },
-      to: { path: '^(node:)?(child_process|cluster)$|^src/native/process\\.ts$' },
-    },
-    {
       name: 'addon-behind-its-face',
       comment: 'the addon is used through the typed faces in src/native; lifecycle also asks where the supervisor is',
       severity: 'error',

@@ -27,13 +27,18 @@ export function programOf(fileName, text) {
    * @returns {ts.Symbol | string}
    */
   const keyOf = (node) => {
-    const symbol = ts.isShorthandPropertyAssignment(node.parent)
-      ? checker.getShorthandAssignmentValueSymbol(node.parent)
-      : checker.getSymbolAtLocation(node);
+    const symbol = symbolOf(checker, node);
     const declarations = symbol?.declarations ?? [];
     return symbol && declarations.some((declaration) => !isAmbient(declaration)) ? symbol : node.text;
   };
   return { source, keyOf };
+}
+
+/** @param {ts.TypeChecker} checker @param {ts.Identifier} node */
+function symbolOf(checker, node) {
+  if (ts.isShorthandPropertyAssignment(node.parent)) return checker.getShorthandAssignmentValueSymbol(node.parent);
+  if (ts.isExportSpecifier(node.parent)) return checker.getExportSpecifierLocalTargetSymbol(node.parent);
+  return checker.getSymbolAtLocation(node);
 }
 
 /** @param {ts.Declaration} declaration */
@@ -41,7 +46,28 @@ function isAmbient(declaration) {
   return (ts.getCombinedModifierFlags(declaration) & ts.ModifierFlags.Ambient) !== 0;
 }
 
-/** An expression without what changes nothing of its value. @param {ts.Expression} node @returns {ts.Expression} */
+/** Whether a name that is declared here can be imported. @param {ts.Node} node */
+export function isExported(node) {
+  const isDeclaration =
+    ts.isVariableDeclaration(node) || ts.isBindingElement(node) || ts.isImportEqualsDeclaration(node);
+  return isDeclaration && (ts.getCombinedModifierFlags(node) & ts.ModifierFlags.Export) !== 0;
+}
+
+/**
+ * What asks an object for a member, in an expression or in a type.
+ * @param {ts.Node} node
+ * @returns {{ object: ts.Node, name: string | undefined } | undefined} name undefined: computed
+ */
+export function memberOf(node) {
+  if (ts.isQualifiedName(node)) return { object: node.left, name: node.right.text };
+  if (ts.isPropertyAccessExpression(node)) return { object: node.expression, name: node.name.text };
+  if (ts.isElementAccessExpression(node)) {
+    return { object: node.expression, name: constantText(node.argumentExpression) };
+  }
+  return undefined;
+}
+
+/** An expression without what changes nothing of its value. @param {ts.Node} node @returns {ts.Node} */
 export function plain(node) {
   if (isWrapper(node)) return plain(node.expression);
   if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.CommaToken) return plain(node.right);

@@ -25,7 +25,7 @@ const tree: Record<string, string> = {
   'src/harnesses/pi/parser.ts': 'export {};',
   'src/routing/route.ts': "import '../lifecycle/lifecycle.js';",
   'src/lifecycle/lifecycle.ts':
-    "import '../durable/journal.js';\nimport '../native/process.js';\nimport { supervisorExecutable } from '../native/addon.js';\nexport { spawn } from 'node:child_process';",
+    "import '../durable/journal.js';\nimport '../native/process.js';\nimport { supervisorExecutable } from '../native/addon.js';",
   'src/sessions/sessions.ts': "import '../durable/journal.js';",
   'src/queue/queue.ts': 'export {};',
   'src/audit/audit.ts': "import type { X } from '../contract/names.js';",
@@ -57,10 +57,6 @@ const mutations: readonly (readonly [string, string, readonly string[]])[] = [
   ['src/harnesses', "import './echo/echo.js';", ['harness-registry-only']],
   ['src/service', "import '../harnesses/pi/pi.js';", ['harness-registry-only']],
   ['src/cli', "import '../harnesses/pi/parser.js';", ['harness-registry-only']],
-  ['src/harnesses/pi', "import 'node:child_process';", ['process-primitives']],
-  ['src/cli', "import 'child_process';", ['process-primitives']],
-  ['src/daemon', "import 'node:cluster';", ['process-primitives']],
-  ['src/service', "import '../native/process.js';", ['process-primitives']],
   ['src/mount', "import '../native/addon.js';", ['addon-behind-its-face']],
   ['src/cli', "import '../extra/extra.js';", ['layer-cli']],
   ['src/extra', "import '../contract/names.js';", ['known-folder']],
@@ -70,7 +66,7 @@ const mutations: readonly (readonly [string, string, readonly string[]])[] = [
   ['src/queue', "import type { X } from '../mount/mount.js';", ['layer-queue']],
   ['src/queue', "export const later = () => import('../mount/mount.js');", ['layer-queue']],
   ['src/queue', "export * from '../mount/mount.js';", ['layer-queue']],
-  ['src/queue', "const x = require('node:child_process');", ['process-primitives']],
+  ['src/queue', "const x = require('../mount/mount.js');", ['layer-queue']],
 ];
 
 const mutant = (index: number): string => `${mutations[index]?.[0]}/mutant-${index}.ts`;
