@@ -1,4 +1,4 @@
-import type { LeaseStore } from '../lifecycle/lease-store.js';
+import type { LeaseStore, StoredLease } from '../lifecycle/lease-store.js';
 
 /** Records of processes that must not outlive this one: nobody recovers them. */
 export class VolatileLeaseStore implements LeaseStore {
@@ -14,7 +14,7 @@ export class VolatileLeaseStore implements LeaseStore {
     return Promise.resolve();
   }
 
-  list(): Promise<unknown[]> {
-    return Promise.resolve([...this.#records.values()]);
+  list(): Promise<StoredLease[]> {
+    return Promise.resolve([...this.#records].map(([id, content]) => ({ id, content })));
   }
 }

@@ -2,12 +2,23 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Journal } from '../durable/journal.js';
 import type { LeaseRecord } from './lease-record.js';
-import type { LeaseStore } from './lease-store.js';
+import type { LeaseStore, StoredLease } from './lease-store.js';
 
 const DIRECTORY = 'leases';
+const SUFFIX = '.json';
 
 function targetOf(id: string): string {
-  return `${DIRECTORY}/${id}.json`;
+  return `${DIRECTORY}/${id}${SUFFIX}`;
+}
+
+/** What is there, or undefined where nothing is any more. */
+async function present<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 function parse(text: string): unknown {
@@ -46,20 +57,17 @@ export class JournalLeaseStore implements LeaseStore {
     await this.#journal.synced();
   }
 
-  async list(): Promise<unknown[]> {
+  async list(): Promise<StoredLease[]> {
     await this.#journal.durable();
     const directory = this.#journal.path(DIRECTORY);
-    let names: string[];
-    try {
-      names = await readdir(directory);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-      throw error;
-    }
-    const files = names.filter((name) => name.endsWith('.json')).sort();
-    const records = await Promise.all(files.map(async (name) => parse(await readFile(join(directory, name), 'utf8'))));
-    for (const record of records) this.#learn(record);
-    return records;
+    const names = ((await present(readdir(directory))) ?? []).filter((name) => name.endsWith(SUFFIX)).sort();
+    const texts = await Promise.all(names.map((name) => present(readFile(join(directory, name), 'utf8'))));
+    const stored = names.flatMap((name, at): StoredLease[] => {
+      const text = texts[at];
+      return text === undefined ? [] : [{ id: name.slice(0, -SUFFIX.length), content: parse(text) }];
+    });
+    for (const { content } of stored) this.#learn(content);
+    return stored;
   }
 
   /** What an earlier daemon stored has a revision, too. */

@@ -1,5 +1,12 @@
 import type { LeaseRecord } from './lease-record.js';
 
+/** What is stored under the id of a lease: a record, or what became of one. */
+export interface StoredLease {
+  readonly id: string;
+  /** As it was parsed; the text when it is not JSON. */
+  readonly content: unknown;
+}
+
 /** Where lease records live. Calls on one record take effect in call order. */
 export interface LeaseStore {
   /**
@@ -9,6 +16,6 @@ export interface LeaseStore {
   put(record: LeaseRecord): Promise<boolean>;
   /** Removes a record of this revision or an earlier one; nothing happens when there is none or a later one. */
   remove(record: LeaseRecord): Promise<void>;
-  /** Every stored record as it was parsed; a file that is not JSON is given as its text. */
-  list(): Promise<unknown[]>;
+  /** Everything that is stored. What comes or goes meanwhile may be missing. */
+  list(): Promise<StoredLease[]>;
 }

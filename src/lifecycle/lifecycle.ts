@@ -1,7 +1,7 @@
 import { supervisorExecutable } from '../native/addon.js';
 import { Lease, type LeaseContext, type LeaseStep } from './lease.js';
-import { leaseRecordSchema, type Operation } from './lease-record.js';
-import type { LeaseStore } from './lease-store.js';
+import type { Operation } from './lease-record.js';
+import type { LeaseStore, StoredLease } from './lease-store.js';
 import type { BoundaryStrength } from './platform.js';
 import { choosePlatform } from './platforms.js';
 import { type RecoveredLease, recoverRecord } from './recovery.js';
@@ -32,6 +32,12 @@ export interface LifecycleOptions {
   readonly platform?: NodeJS.Platform;
   /** Fault point of tests: called at each moment between which a lease can be interrupted. */
   readonly onStep?: (step: LeaseStep) => void;
+}
+
+/** The id under which something is stored, and the one that it names itself. */
+function idsOf({ id, content }: StoredLease): string[] {
+  const named = typeof content === 'object' && content !== null && 'id' in content ? content.id : undefined;
+  return typeof named === 'string' ? [id, named] : [id];
 }
 
 /** Starts and ends the processes of a daemon. The only way to a child process. */
@@ -79,16 +85,21 @@ export class Lifecycle implements AsyncDisposable {
    * ours, never signals a process whose birth token differs from the record. Call it with the state directory locked.
    */
   async recover(): Promise<RecoveredLease[]> {
-    const options = { staleGraceMs: this.#staleGraceMs, active: new Set(this.#active.keys()) };
-    const stored = await this.#context.store.list();
-    const results = await Promise.all(stored.map((record) => recoverRecord(record, this.#context, options)));
-    const known = new Set(this.#active.keys());
-    for (const record of stored) {
-      const parsed = leaseRecordSchema.safeParse(record);
-      if (parsed.success) known.add(parsed.data.id);
-    }
-    await this.#context.platform.removeLeftovers(known);
+    const { store, platform } = this.#context;
+    // Asked for each record when it is judged: leases may start and end meanwhile.
+    const options = { staleGraceMs: this.#staleGraceMs, isActive: (id: string) => this.#active.has(id) };
+    const stored = await store.list();
+    const results = await Promise.all(stored.map(({ content }) => recoverRecord(content, this.#context, options)));
+    await platform.removeLeftovers(() => this.#known());
     return results;
+  }
+
+  /** Ids of all leases that are held or stored, what cannot be read included. */
+  async #known(): Promise<Set<string>> {
+    // Held first: a lease that ends in between is not held any more, but its record is stored if one is left.
+    const held = [...this.#active.keys()];
+    const stored = await this.#context.store.list();
+    return new Set([...held, ...stored.flatMap(idsOf)]);
   }
 
   /** Closes every open lease. */

@@ -19,8 +19,12 @@ export interface Platform {
   look(identity: ProcessIdentity): 'alive' | 'gone' | 'unknown';
   /** Removes what supervision without a cgroup left of a lease, once its processes are gone. */
   forget(leaseId: string): Promise<void>;
-  /** Removes what daemons left that died before they could record it. `known`: ids of leases that have an owner. */
-  removeLeftovers(known: ReadonlySet<string>): Promise<void>;
+  /**
+   * Removes what daemons left that died before they could record it.
+   * @param known ids of the leases that are held or recorded; asked after everything was looked for and before anything
+   *   is removed, so that a lease which begins meanwhile keeps what is its own
+   */
+  removeLeftovers(known: () => Promise<ReadonlySet<string>>): Promise<void>;
 }
 
 /** How strong the boundaries of this daemon are; shown in status.json. */

@@ -24,8 +24,8 @@ export interface RecoveryOptions {
    * owner is known to be dead is taken over at any age.
    */
   readonly staleGraceMs: number;
-  /** Leases that this daemon holds now. */
-  readonly active: ReadonlySet<string>;
+  /** Whether this daemon holds a lease at this moment. */
+  readonly isActive: (leaseId: string) => boolean;
 }
 
 function bootOf(identity: LeaseRecord['owner']): string {
@@ -37,7 +37,7 @@ function describe(record: LeaseRecord, outcome: RecoveredLease['outcome'], found
   return { id, operation, harness, outcome, evidence: found };
 }
 
-/** Settles one record that an earlier daemon left. */
+/** Settles one record that an earlier daemon left. @param stored what the store has under the id of a lease */
 export async function recoverRecord(
   stored: unknown,
   context: LeaseContext,
@@ -50,7 +50,7 @@ export async function recoverRecord(
     return { id: null, operation: null, harness: null, outcome: 'unreadable', evidence: found };
   }
   const record = parsed.data;
-  if (options.active.has(record.id) || hasOwner(record, context, options)) return describe(record, 'left', []);
+  if (options.isActive(record.id) || hasOwner(record, context, options)) return describe(record, 'left', []);
   if (record.state === 'recovery_blocked') return describe(record, 'recovery_blocked', record.evidence);
 
   // Whoever writes the next revision may act; another reaper finds that it is too late.

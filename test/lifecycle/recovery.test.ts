@@ -1,14 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ProcessIdentity } from '../../src/contract/identity.js';
-import { type LeaseRecord, newRecord } from '../../src/lifecycle/lease-record.js';
+import type { LeaseRecord } from '../../src/lifecycle/lease-record.js';
 import { identify } from '../../src/native/identity.js';
 import { probeContainment, signalProcess } from '../../src/native/process.js';
 import { until } from '../support/until.js';
 import { FakeDaemon } from './fake-daemon.js';
+import { deadIdentity, LEASE, recordOf, Stranger, withOtherToken } from './strangers.js';
 import {
   BOUNDARIES,
   CGROUP_ROOT,
@@ -21,49 +22,7 @@ import {
   World,
 } from './support.js';
 
-const LEASE = '0123456789abcdef'.repeat(2);
 const SIGCONT = 18;
-
-/** A process that no lease ever owned. */
-class Stranger implements AsyncDisposable {
-  readonly #process: ChildProcess = spawn('/bin/sleep', ['600'], { stdio: 'ignore' });
-  readonly #exit = once(this.#process, 'exit');
-
-  get identity(): ProcessIdentity {
-    const identity = identify(this.#process.pid ?? 0);
-    if (!identity) throw new Error('the stranger is gone');
-    return identity;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#process.kill('SIGKILL');
-    await this.#exit;
-  }
-}
-
-async function deadIdentity(): Promise<ProcessIdentity> {
-  const stranger = new Stranger();
-  const { identity } = stranger;
-  await stranger[Symbol.asyncDispose]();
-  return identity;
-}
-
-function withOtherToken(identity: ProcessIdentity): ProcessIdentity {
-  return { ...identity, token: `${identity.token}1` };
-}
-
-async function recordOf(change: Partial<LeaseRecord> = {}): Promise<LeaseRecord> {
-  const [owner, supervisor, child] = await Promise.all([deadIdentity(), deadIdentity(), deadIdentity()]);
-  return {
-    ...newRecord(
-      LEASE,
-      OPERATION,
-      { owner, supervisor, reaper: null, child },
-      { kind: 'subreaper', processGroup: child.pid, limits: [] },
-    ),
-    ...change,
-  };
-}
 
 describe('recovery', () => {
   it.each(BOUNDARIES)('LC-40 settles what daemon, supervisor and reaper left, $name', async ({ cgroup }) => {

@@ -5,7 +5,7 @@ import { BridleError } from '../../src/contract/errors.js';
 import type { LaunchSpec } from '../../src/contract/harness.js';
 import type { ProcessIdentity } from '../../src/contract/identity.js';
 import type { LeaseRecord } from '../../src/lifecycle/lease-record.js';
-import type { LeaseStore } from '../../src/lifecycle/lease-store.js';
+import type { LeaseStore, StoredLease } from '../../src/lifecycle/lease-store.js';
 import { Lifecycle, type LifecycleOptions } from '../../src/lifecycle/lifecycle.js';
 import { findCgroupPlaces } from '../../src/lifecycle/linux/cgroup-mounts.js';
 import { identify } from '../../src/native/identity.js';
@@ -36,8 +36,8 @@ export class MemoryStore implements LeaseStore {
     return Promise.resolve();
   }
 
-  list(): Promise<unknown[]> {
-    return Promise.resolve([...this.records.values()]);
+  list(): Promise<StoredLease[]> {
+    return Promise.resolve([...this.records].map(([id, content]) => ({ id, content })));
   }
 
   only(): LeaseRecord {

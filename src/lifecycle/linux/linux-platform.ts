@@ -97,18 +97,20 @@ export class LinuxPlatform implements Platform {
    * A daemon that dies between the making of a cgroup and the record leaves the directory, empty: its child never got
    * through the gate. Its supervisor may have left a witness.
    */
-  async removeLeftovers(known: ReadonlySet<string>): Promise<void> {
-    for (const id of await readdir(this.#witnesses)) {
-      if (!known.has(id)) await this.forget(id);
-    }
+  async removeLeftovers(known: () => Promise<ReadonlySet<string>>): Promise<void> {
     const controllers = Object.values(this.#places.controllers).map(({ directory }) => directory);
     const directories = new Set([...(this.#places.root === null ? [] : [this.#places.root]), ...controllers]);
-    for (const directory of directories) {
-      for (const name of await readdir(directory)) {
-        const id = name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : undefined;
-        if (id !== undefined && !known.has(id)) await removeCgroup(join(directory, name));
-      }
-    }
+    const witnesses = await readdir(this.#witnesses);
+    const cgroups = await Promise.all([...directories].map((directory) => this.#cgroupsIn(directory)));
+    const ids = await known();
+    for (const id of witnesses) if (!ids.has(id)) await this.forget(id);
+    for (const { id, path } of cgroups.flat()) if (!ids.has(id)) await removeCgroup(path);
+  }
+
+  /** Cgroups of leases of this state directory. */
+  async #cgroupsIn(directory: string): Promise<{ id: string; path: string }[]> {
+    const names = (await readdir(directory)).filter((name) => name.startsWith(this.#prefix));
+    return names.map((name) => ({ id: name.slice(this.#prefix.length), path: join(directory, name) }));
   }
 
   #witnessOf(leaseId: string): string {

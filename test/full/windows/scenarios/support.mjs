@@ -32,7 +32,7 @@ const store = {
     return true;
   },
   remove: async ({ id }) => rmSync(join(recordsFolder, id), { force: true }),
-  list: async () => records(),
+  list: async () => records().map((content) => ({ id: content.id, content })),
 };
 
 export function records() {
