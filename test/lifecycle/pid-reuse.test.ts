@@ -16,6 +16,8 @@ interface Trial {
   readonly signal: string;
   readonly outcome: string;
   readonly alive: boolean;
+  /** Answer to a signal that names the stranger itself, afterwards. */
+  readonly control: string;
 }
 
 const place = mkdtempSync(join(tmpdir(), 'pid-reuse-'));
@@ -38,6 +40,8 @@ it('LC-49 no stranger is signalled that has a recorded process id, whatever proo
   expect(recycled).toBeGreaterThan(100_000);
   expect(trials.filter(({ alive }) => !alive)).toEqual([]);
   expect(trials.filter(({ signal }) => signal !== 'mismatch')).toEqual([]);
+  // What kept them alive is the token alone: with the right one they are reached.
+  if (probeContainment().pidfs) expect(trials.filter(({ control }) => control !== 'sent')).toEqual([]);
   // An owner that may live keeps its record; everything else is told to people.
   for (const { scheme, role, outcome, equal } of trials) {
     const expected = role === 'owner' && equal ? 'left' : 'recovery_blocked';
