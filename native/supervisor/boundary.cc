@@ -35,6 +35,8 @@ void Boundary::kill() const {
 
 bool Boundary::populated() const { return cgroup_ && cgroup_->populated(); }
 
+std::vector<pid_t> Boundary::processes() const { return cgroup_ ? cgroup_->processes() : std::vector<pid_t>(); }
+
 bool Boundary::remove() const {
   bool removed = !cgroup_ || cgroup_->remove();
   for (const Cgroup& limit : limits_) removed = limit.remove() && removed;

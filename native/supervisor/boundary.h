@@ -25,6 +25,8 @@ class Boundary {
   void kill() const;
   /// False without a cgroup.
   [[nodiscard]] bool populated() const;
+  /// The processes in the cgroup; none without one.
+  [[nodiscard]] std::vector<pid_t> processes() const;
   /// False while the kernel holds one of them.
   [[nodiscard]] bool remove() const;
 

@@ -8,16 +8,18 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
 
+#include "../process/linux/proc.h"
 #include "../process/system_error.h"
 
 namespace bridle::supervisor {
 namespace {
 
-/// Deeper trees than this are left to the next attempt, which finds them shorter.
+/// Deeper trees than this are left to the next attempt to remove them, which finds them shorter, and to `kill`.
 constexpr int max_depth = 64;
 
 struct CloseDirectory {
@@ -29,8 +31,8 @@ bool write_text(int directory, const char* name, std::string_view text) {
   return fd && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-void remove_below(int parent, int depth) {
-  if (depth > max_depth) return;
+/// Calls with each cgroup directly below, open, and its name.
+void for_each_below(int parent, const std::function<void(int child, const char* name)>& act) {
   const int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (copy < 0) return;
   const std::unique_ptr<DIR, CloseDirectory> entries(fdopendir(copy));
@@ -42,9 +44,23 @@ void remove_below(int parent, int depth) {
     const std::string_view name = entry->d_name;
     if (entry->d_type != DT_DIR || name == "." || name == "..") continue;
     const UniqueFd child(openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (child) remove_below(child.get(), depth + 1);
-    unlinkat(parent, entry->d_name, AT_REMOVEDIR);
+    if (child) act(child.get(), entry->d_name);
   }
+}
+
+void remove_below(int parent, int depth) {
+  if (depth > max_depth) return;
+  for_each_below(parent, [&](int child, const char* name) {
+    remove_below(child, depth + 1);
+    unlinkat(parent, name, AT_REMOVEDIR);
+  });
+}
+
+void list_processes(int directory, int depth, std::vector<pid_t>& processes) {
+  if (depth > max_depth) return;
+  const auto members = read_pids(directory, "cgroup.procs");
+  processes.insert(processes.end(), members.begin(), members.end());
+  for_each_below(directory, [&](int child, const char*) { list_processes(child, depth + 1, processes); });
 }
 
 }  // namespace
@@ -77,6 +93,12 @@ bool Cgroup::populated() const {
   const ssize_t size = read(fd.get(), buffer.data(), buffer.size());
   if (size < 0) return errno != ENODEV;
   return std::string_view(buffer.data(), static_cast<std::size_t>(size)).find("populated 0") == std::string_view::npos;
+}
+
+std::vector<pid_t> Cgroup::processes() const {
+  std::vector<pid_t> processes;
+  list_processes(directory_.get(), 0, processes);
+  return processes;
 }
 
 bool Cgroup::remove() const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "../process/linux/unique_fd.h"
 
@@ -24,6 +25,8 @@ class Cgroup {
   /// SIGKILL to every process in it and below it, without a race against forks.
   void kill() const;
   [[nodiscard]] bool populated() const;
+  /// The processes in it and below it, as they are listed one after another.
+  [[nodiscard]] std::vector<pid_t> processes() const;
   /// Removes it with the cgroups that processes made below it; false while one is busy.
   [[nodiscard]] bool remove() const;
 

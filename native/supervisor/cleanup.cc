@@ -21,6 +21,11 @@ namespace bridle::supervisor {
 namespace {
 
 constexpr auto sweep_interval = std::chrono::milliseconds(5);
+constexpr auto look_interval = std::chrono::milliseconds(1);
+/// Who was told to end and does is heard of within this time, one after another.
+constexpr auto quiet = std::chrono::milliseconds(25);
+/// The kernel has this long to end what is in the cgroup before we look for what is not.
+constexpr auto kernel_kill = std::chrono::milliseconds(100);
 constexpr int remove_attempts = 200;
 constexpr std::size_t max_survivors = 32;
 
@@ -84,24 +89,45 @@ int Cleanup::report(bool emptied) {
   return emptied ? 0 : 1;
 }
 
+/// A list of a cgroup costs much less than a walk through /proc, which would compete with the dying for the processor.
+/// So the walk, for descendants that got out of the cgroup, waits until the rest is gone or takes its time.
 void Cleanup::terminate(Clock::time_point deadline) {
-  signal_descendants(SIGTERM);
-  const auto grace_end = std::min(deadline, Clock::now() + std::chrono::milliseconds(order_.grace_ms));
+  const auto grace = std::chrono::milliseconds(order_.grace_ms);
+  const auto begin = Clock::now();
+  const auto grace_end = std::min(deadline, begin + grace);
+  if (boundary_.contains()) {
+    signal_members(boundary_, SIGTERM);
+    settle(std::min(deadline, begin + grace / 2));
+  }
+  if (!empty()) signal_outsiders(boundary_, SIGTERM);
   while (!empty() && Clock::now() < grace_end) wait_for_change(grace_end);
 }
 
 void Cleanup::kill_until(Clock::time_point deadline) {
+  if (boundary_.contains() && !empty() && Clock::now() < deadline) {
+    boundary_.kill();
+    settle(std::min(deadline, Clock::now() + kernel_kill));
+  }
   while (!empty() && Clock::now() < deadline) {
     boundary_.kill();
-    signal_descendants(SIGKILL);
+    kill_descendants();
     wait_for_change(std::min(deadline, Clock::now() + sweep_interval));
   }
 }
 
-void Cleanup::wait_for_change(Clock::time_point until) {
+void Cleanup::settle(Clock::time_point until) {
+  while (!empty() && Clock::now() < until && wait_for_change(std::min(until, Clock::now() + quiet))) {
+  }
+}
+
+bool Cleanup::wait_for_change(Clock::time_point until) {
+  // Nothing tells us when the cgroup is done with the last of its dead.
+  if (no_children_) until = std::min(until, Clock::now() + look_interval);
   pollfd entry{senses_.signals, POLLIN, 0};
-  if (poll(&entry, 1, milliseconds_until(until)) > 0) take_signals(senses_.signals);
+  const bool changed = poll(&entry, 1, milliseconds_until(until)) > 0;
+  if (changed) take_signals(senses_.signals);
   reap();
+  return changed;
 }
 
 /// The kernel may hold a cgroup for a moment after its last process is gone.

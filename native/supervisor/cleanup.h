@@ -45,7 +45,10 @@ class Cleanup {
   [[nodiscard]] bool empty() const;
   void terminate(Clock::time_point deadline);
   void kill_until(Clock::time_point deadline);
-  void wait_for_change(Clock::time_point until);
+  /// Waits until the boundary is empty, or nothing has ended for a while, or `until`.
+  void settle(Clock::time_point until);
+  /// @returns whether something happened before `until`
+  bool wait_for_change(Clock::time_point until);
   void remove_boundary() const;
   void report_survivors() const;
   void leave_witness(const char* outcome) const;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -39,10 +40,8 @@ std::optional<pid_t> to_pid(std::string_view word) {
   return value;
 }
 
-}  // namespace
-
-std::optional<std::string> read_small_file(const std::string& path) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+std::optional<std::string> read_small_file_at(int directory, const char* path) {
+  const UniqueFd fd(openat(directory, path, O_RDONLY | O_CLOEXEC));
   if (!fd) return std::nullopt;
   std::string content;
   std::array<char, 4096> buffer{};
@@ -56,6 +55,12 @@ std::optional<std::string> read_small_file(const std::string& path) {
   }
 }
 
+}  // namespace
+
+std::optional<std::string> read_small_file(const std::string& path) {
+  return read_small_file_at(AT_FDCWD, path.c_str());
+}
+
 std::optional<ProcessStat> read_process_stat(pid_t pid) {
   const auto text = read_small_file("/proc/" + std::to_string(pid) + "/stat");
   if (!text) return std::nullopt;
@@ -66,49 +71,45 @@ std::optional<ProcessStat> read_process_stat(pid_t pid) {
   const auto fields = split(std::string_view(*text).substr(close_at + 1));
   constexpr std::size_t state_field = 0;
   constexpr std::size_t parent_field = 1;
-  constexpr std::size_t threads_field = 17;
   constexpr std::size_t start_field = 19;
   if (fields.size() <= start_field) return std::nullopt;
   ProcessStat stat;
   stat.command = text->substr(open_at + 1, close_at - open_at - 1);
   stat.state = fields[state_field].front();
   stat.parent = to_pid(fields[parent_field]).value_or(0);
-  stat.threads = to_pid(fields[threads_field]).value_or(0);
   stat.start_time = std::string(fields[start_field]);
   return stat;
 }
 
-namespace {
-
-void add_children(const std::string& task, std::vector<pid_t>& children) {
-  const auto list = read_small_file(task + "/children");
-  if (!list) return;
+std::vector<pid_t> read_pids(int directory, const char* path) {
+  std::vector<pid_t> pids;
+  const auto list = read_small_file_at(directory, path);
+  if (!list) return pids;
   for (const auto word : split(*list)) {
-    if (const auto child = to_pid(word)) children.push_back(*child);
+    if (const auto pid = to_pid(word)) pids.push_back(*pid);
   }
+  return pids;
 }
 
-}  // namespace
-
-std::vector<pid_t> children_of(pid_t pid, int threads) {
-  std::vector<pid_t> children;
+std::vector<pid_t> children_of(pid_t pid) {
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-  if (threads == 1) {
-    add_children(tasks + "/" + std::to_string(pid), children);
-    return children;
-  }
+  const auto of_thread = [&tasks](const std::string& thread) {
+    return read_pids(AT_FDCWD, (tasks + "/" + thread + "/children").c_str());
+  };
+  // The directory has two links and one more for each thread. Most processes have one, and no need of a listing.
+  struct stat info{};
+  if (stat(tasks.c_str(), &info) == 0 && info.st_nlink == 3) return of_thread(std::to_string(pid));
+  std::vector<pid_t> children;
   const std::unique_ptr<DIR, CloseDirectory> directory(opendir(tasks.c_str()));
   if (!directory) return children;
   while (const dirent* entry = readdir(directory.get())) {
-    if (to_pid(entry->d_name)) add_children(tasks + "/" + entry->d_name, children);
+    if (!to_pid(entry->d_name)) continue;
+    const auto more = of_thread(entry->d_name);
+    children.insert(children.end(), more.begin(), more.end());
   }
   return children;
 }
 
-std::vector<pid_t> children_of_thread() {
-  std::vector<pid_t> children;
-  add_children("/proc/thread-self", children);
-  return children;
-}
+std::vector<pid_t> children_of_thread() { return read_pids(AT_FDCWD, "/proc/thread-self/children"); }
 
 }  // namespace bridle
