@@ -119,6 +119,14 @@ describe.each(windowsNodeVersions)('node.exe %s', (version) => {
     expect(next).toEqual(RECOVERED);
   });
 
+  it('LC-83 LC-86 another process of the daemon, which inherits handles and outlives it, keeps no job alive', async () => {
+    const { result, folder, output } = await wine.run(node, 'bystander');
+    const { started, owner, bystander } = result as Record<'owner' | 'bystander', object> & { started: object[] };
+    expect(started.length, output).toBeGreaterThanOrEqual(2);
+    const args = [JSON.stringify([...started, owner]), JSON.stringify(bystander)];
+    expect(await resultOf('look', { folder, args })).toEqual({ ...RECOVERED, bystander: true });
+  });
+
   it('LC-83 a detached grandchild does not outlive the JavaScript worker that started it', async () => {
     expect(await resultOf('worker')).toEqual({ before: [true, true] });
   });
@@ -135,8 +143,17 @@ describe.each(windowsNodeVersions)('node.exe %s', (version) => {
 
   it('LC-86 LC-88 recovery looks at processes and never ends one', async () => {
     const result = await resultOf('recover');
+    const completed = { outcome: 'completed', evidence: [], state: null, alive: true };
     expect(result).toMatchObject({
-      reused: { outcome: 'completed', evidence: [], state: null, alive: true },
+      bothGone: completed,
+      ownerReused: completed,
+      earlierBoot: completed,
+      childReused: {
+        outcome: 'recovery_blocked',
+        evidence: ['identity_mismatch'],
+        state: 'recovery_blocked',
+        alive: true,
+      },
       childLives: {
         outcome: 'cleanup_failed',
         evidence: ['boundary_not_empty'],

@@ -7,4 +7,12 @@ await until(() => living().length === 0);
 const lifecycle = makeLifecycle();
 const found = records().map(({ state, boundary, reaper }) => ({ state, boundary, reaper }));
 const recovered = await lifecycle.recover();
-report({ living: living(), found, outcomes: recovered.map(({ outcome }) => outcome), left: records().length });
+const result = { living: living(), found, outcomes: recovered.map(({ outcome }) => outcome), left: records().length };
+if (rest[1] === undefined) {
+  report(result);
+} else {
+  // A process that was not in any job, which lives until it is ended here.
+  const bystander = JSON.parse(rest[1]);
+  report({ ...result, bystander: lives(bystander) });
+  if (lives(bystander)) process.kill(bystander.pid);
+}

@@ -5,7 +5,11 @@ import { identify, makeLifecycle, OPERATION, putRecord, records, removeRecord, r
 const stranger = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 300000)'], { stdio: 'ignore' });
 await new Promise((resolve) => stranger.once('spawn', resolve));
 const living = identify(stranger.pid);
-const gone = { ...living, token: 'utc:1' };
+/** A process whose number was passed to the stranger, in this boot and in an earlier one. */
+const reused = { ...living, token: `utc:${BigInt(living.token.slice('utc:'.length)) - 1n}` };
+const longAgo = { ...living, token: 'utc:1' };
+/** A process whose number nobody has. */
+const gone = { ...living, pid: 0x7fff_fffc };
 const now = new Date().toISOString();
 
 /** Leaves a record, recovers, and looks at what became of record and process. */
@@ -42,8 +46,10 @@ async function recoverWith({ owner, child }) {
 }
 
 const results = {
-  /** The number of the child passed to another process. */
-  reused: await recoverWith({ owner: gone, child: gone }),
+  bothGone: await recoverWith({ owner: gone, child: gone }),
+  ownerReused: await recoverWith({ owner: reused, child: gone }),
+  childReused: await recoverWith({ owner: gone, child: reused }),
+  earlierBoot: await recoverWith({ owner: longAgo, child: longAgo }),
   /** The owner is gone and the child is not, which no job of ours allows. */
   childLives: await recoverWith({ owner: gone, child: living }),
   ownerLives: await recoverWith({ owner: living, child: living }),
