@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /** Where this process may make cgroups, for boundaries (version 2) and for limits (either version). */
@@ -90,33 +90,38 @@ function has(file: string): (path: string) => boolean {
   };
 }
 
+/** cgroup.kill came with Linux 5.14. Below a cgroup with threads of its own, none can have processes: `domain invalid`. */
+function holdsBoundaries(path: string): boolean {
+  return has('cgroup.kill')(path) && readFileSync(join(path, 'cgroup.type'), 'utf8') === 'domain\n';
+}
+
 /** The controllers that a version 2 directory can give to cgroups below it; asks for them. */
 function enableControllers(root: string): Controller[] {
   const offered = readFileSync(join(root, 'cgroup.controllers'), 'utf8').trim().split(' ');
   const wanted = CONTROLLERS.filter((name) => offered.includes(name));
-  return wanted.filter((name) => enable(root, name));
+  // The kernel gives pids and cpu in spite of processes, and then lets no cgroup below have one.
+  return wanted.length > 0 && isWithoutProcesses(root) ? wanted.filter((name) => enable(root, name)) : [];
 }
 
 function enable(root: string, name: Controller): boolean {
-  const ask = (): void => writeFileSync(join(root, 'cgroup.subtree_control'), `+${name}`);
   try {
-    ask();
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EBUSY' || !leaveAlone(root)) return false;
-  }
-  try {
-    ask();
+    writeFileSync(join(root, 'cgroup.subtree_control'), `+${name}`);
     return true;
   } catch {
+    // Refused, whatever the reason: what it would limit is named as not enforced.
     return false;
   }
 }
 
-/** Moves this process into a leaf when it is the only one in the cgroup, as in a unit with Delegate=yes. */
-function leaveAlone(root: string): boolean {
-  const members = readFileSync(join(root, 'cgroup.procs'), 'utf8').trim().split('\n');
-  if (members.length !== 1 || members[0] !== String(process.pid)) return false;
+/**
+ * Whether a cgroup has no processes, or need not: the root of the hierarchy. When this process is the only one, as in a
+ * unit with Delegate=yes, it moves into a leaf.
+ */
+function isWithoutProcesses(root: string): boolean {
+  if (!existsSync(join(root, 'cgroup.type'))) return true;
+  const members = readFileSync(join(root, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean);
+  if (members.length === 0) return true;
+  if (members.length > 1 || members[0] !== String(process.pid)) return false;
   const leaf = join(root, DAEMON_LEAF);
   try {
     mkdirSync(leaf, { recursive: true });
@@ -134,8 +139,7 @@ export function findCgroupPlaces(): CgroupPlaces {
   const unified = mounts.find(({ type }) => type === 'cgroup2');
   const own = unified && ownDirectory(unified);
   const candidate = own !== undefined && basename(own) === DAEMON_LEAF ? dirname(own) : own;
-  // cgroup.kill came with Linux 5.14.
-  const root = candidate !== undefined && probe(candidate, has('cgroup.kill')) ? candidate : null;
+  const root = candidate !== undefined && probe(candidate, holdsBoundaries) ? candidate : null;
   if (root !== null) {
     for (const name of enableControllers(root)) controllers[name] = { version: 2, directory: root };
   }
