@@ -88,8 +88,8 @@ NodeSpec to_node(Napi::Value value) {
   } else if (kind == "bytes" || kind == "control") {
     node.kind = kind == "bytes" ? Kind::Bytes : Kind::Control;
     node.bytes = to_bytes(object.Get("bytes"));
-  } else if (kind == "file" || kind == "inbox") {
-    node.kind = kind == "file" ? Kind::File : Kind::Inbox;
+  } else if (kind == "file" || kind == "inbox" || kind == "follow") {
+    node.kind = kind == "file" ? Kind::File : kind == "inbox" ? Kind::Inbox : Kind::Follow;
     node.path = std::make_shared<const std::string>(to_text(object.Get("path"), "path"));
   } else {
     refuse(value.Env(), "kind", "a kind of node");
@@ -106,8 +106,8 @@ std::vector<Change> to_changes(Napi::Value value) {
     const Napi::HandleScope scope(value.Env());
     const Napi::Object object = to_object(array.Get(i), "change");
     const std::string op = to_text(object.Get("op"), "op");
-    if (op == "touch") {
-      changes.push_back({.op = Change::Op::Touch, .parent = to_inode(object.Get("inode"), "inode")});
+    if (op == "grow") {
+      changes.push_back({.op = Change::Op::Grow, .parent = to_inode(object.Get("inode"), "inode")});
       continue;
     }
     Change change{

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "descriptor_cache.h"
+#include "followers.h"
 #include "inbox.h"
 #include "node_table.h"
 #include "notifier.h"
@@ -18,6 +19,7 @@ inline constexpr std::size_t reply_bytes = std::size_t{128} << 10;
 inline constexpr std::size_t max_request_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t max_control_bytes = std::size_t{64} << 10;
 inline constexpr std::size_t cached_descriptors = 128;
+inline constexpr std::size_t max_following = 4096;
 
 struct Settings {
   std::chrono::milliseconds cache{3'600'000};
@@ -32,6 +34,7 @@ struct Core {
         descriptors(cached_descriptors),
         table(std::move(root)),
         worker("bridle-inbox"),
+        followers(max_following),
         pending(settings.max_pending, settings.deadline, std::move(wake)) {}
 
   const double cache_seconds;
@@ -40,6 +43,7 @@ struct Core {
   NodeTable table;
   Notifier notifier;
   Worker worker;
+  Followers followers;
   Pending pending;
 };
 

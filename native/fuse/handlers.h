@@ -17,6 +17,11 @@ int release(Core& core, fuse_req_t request, fuse_ino_t id, fuse_file_info* handl
 int read(Core& core, fuse_req_t request, fuse_ino_t id, size_t size, off_t offset, fuse_file_info* handle);
 int statfs(Core& core, fuse_req_t request, fuse_ino_t id);
 
+// handlers_follow.cc: `follow` files
+int poll(Core& core, fuse_req_t request, fuse_ino_t id, fuse_file_info* handle, fuse_pollhandle* waiting);
+int open_follow(Core& core, fuse_req_t request, Inode inode, fuse_file_info& handle);
+int read_follow(Core& core, fuse_req_t request, Inode inode, size_t size, off_t offset, const fuse_file_info& handle);
+
 // handlers_list.cc
 int readdir(Core& core, fuse_req_t request, fuse_ino_t id, size_t size, off_t offset, fuse_file_info* handle);
 int readdirplus(Core& core, fuse_req_t request, fuse_ino_t id, size_t size, off_t offset, fuse_file_info* handle);
@@ -42,6 +47,8 @@ int fsync(Core& core, fuse_req_t request, fuse_ino_t id, int data_only, fuse_fil
 /// What the handlers share. Each returns 0 or an errno.
 bool is_inbox_file(Inode id);
 int find_inbox_file(Core& core, Inode id, SharedInboxFile& file, std::shared_ptr<Inbox>& inbox);
+/// Descriptor of the backing file of a `file` or `follow` node.
+int backing_descriptor(Core& core, const View& view, SharedDescriptor& result);
 int attributes_of(const View& view, struct stat& result);
 int entry_of(const Core& core, const View& view, fuse_entry_param& entry);
 int entry_of(const Core& core, const Inbox& inbox, InboxFile& file, fuse_entry_param& entry);

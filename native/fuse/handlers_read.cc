@@ -16,17 +16,6 @@ bool wants_to_change(const fuse_file_info& handle) {
   return (handle.flags & access_mode) != O_RDONLY || (handle.flags & O_TRUNC) != 0;
 }
 
-/// Descriptor of the backing file of a `file` node.
-int backing_descriptor(Core& core, const View& view, SharedDescriptor& result) {
-  result = core.descriptors.find(view.inode());
-  if (result) return 0;
-  const std::uint64_t epoch = core.descriptors.epoch();
-  result = std::make_shared<const Descriptor>(::open(view.path->c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!result->valid()) return errno == ENOENT ? ESTALE : errno;
-  core.descriptors.put(view.inode(), result, epoch);
-  return 0;
-}
-
 int read_backing(Core& core, fuse_req_t request, const View& view, std::size_t size, off_t offset) {
   SharedDescriptor fd;
   if (const int error = backing_descriptor(core, view, fd); error != 0) return error;
@@ -59,6 +48,16 @@ int open_inbox_file(Core& core, fuse_req_t request, Inode id, fuse_file_info& ha
 }
 
 }  // namespace
+
+int backing_descriptor(Core& core, const View& view, SharedDescriptor& result) {
+  result = core.descriptors.find(view.inode());
+  if (result) return 0;
+  const std::uint64_t epoch = core.descriptors.epoch();
+  result = std::make_shared<const Descriptor>(::open(view.path->c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!result->valid()) return errno == ENOENT ? ESTALE : errno;
+  core.descriptors.put(view.inode(), result, epoch);
+  return 0;
+}
 
 bool is_inbox_file(Inode id) { return (id & inbox_bit) != 0; }
 
@@ -165,6 +164,7 @@ int open(Core& core, fuse_req_t request, fuse_ino_t id, fuse_file_info* handle) 
     return 0;
   }
   if (wants_to_change(*handle)) return EROFS;
+  if (view.kind == Kind::Follow) return open_follow(core, request, id, *handle);
   if (view.kind == Kind::Bytes) {
     if (const int error = core.table.open_version(id); error != 0) return error;
     handle->keep_cache = 1;
@@ -177,11 +177,13 @@ int open(Core& core, fuse_req_t request, fuse_ino_t id, fuse_file_info* handle) 
   return 0;
 }
 
-int release(Core& core, fuse_req_t request, fuse_ino_t id, fuse_file_info* /*handle*/) {
+int release(Core& core, fuse_req_t request, fuse_ino_t id, fuse_file_info* handle) {
   if (is_inbox_file(id)) {
     SharedInboxFile file;
     std::shared_ptr<Inbox> inbox;
     if (find_inbox_file(core, id, file, inbox) == 0) inbox->release_file(file);
+  } else if (handle->fh != 0) {
+    core.followers.release(handle->fh);
   } else if (id > inode_mask) {
     core.table.release_version(id);
   }
@@ -189,7 +191,7 @@ int release(Core& core, fuse_req_t request, fuse_ino_t id, fuse_file_info* /*han
   return 0;
 }
 
-int read(Core& core, fuse_req_t request, fuse_ino_t id, size_t size, off_t offset, fuse_file_info* /*handle*/) {
+int read(Core& core, fuse_req_t request, fuse_ino_t id, size_t size, off_t offset, fuse_file_info* handle) {
   size = std::min(size, reply_bytes);
   if (is_inbox_file(id)) {
     SharedInboxFile file;
@@ -199,6 +201,7 @@ int read(Core& core, fuse_req_t request, fuse_ino_t id, size_t size, off_t offse
     fuse_reply_buf(request, reply_buffer, size);
     return 0;
   }
+  if (handle->fh != 0) return read_follow(core, request, id, size, offset, *handle);
   View view;
   int error = core.table.find(id, view);
   // A handle from before a hand-over to a new process may name a version that process never had: it reads the newest.

@@ -195,7 +195,7 @@ int NodeTable::Edit::put(Inode parent, const std::string& name, NodeSpec spec) {
   const Inode inode = spec.inode;
   const Node* holder = table_.find_node(inode);
   if (holder != nullptr && (holder->parent != parent || holder->name != name || inode == root_inode)) return EEXIST;
-  if (spec.kind == Kind::File) stale_files.push_back(inode);
+  if (spec.kind == Kind::File || spec.kind == Kind::Follow) stale_files.push_back(inode);
 
   if (holder != nullptr && holder->spec.kind == spec.kind) {
     Node& node = *table_.nodes_.find(inode)->second;

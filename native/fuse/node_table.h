@@ -35,7 +35,7 @@ inline constexpr unsigned version_shift = 53;
 inline constexpr Inode inode_mask = (Inode{1} << version_shift) - 1;
 inline constexpr Inode version_count = 1023;
 
-enum class Kind : std::uint8_t { Directory, Bytes, File, Inbox, Control };
+enum class Kind : std::uint8_t { Directory, Bytes, File, Inbox, Control, Follow };
 
 struct Attributes {
   mode_t mode = 0;

@@ -44,6 +44,7 @@ fuse_lowlevel_ops make_operations() {
   operations.open = guarded<handlers::open>;
   operations.release = guarded<handlers::release>;
   operations.read = guarded<handlers::read>;
+  operations.poll = guarded<handlers::poll>;
   operations.write = guarded<handlers::write>;
   operations.create = guarded<handlers::create>;
   operations.mknod = guarded<handlers::mknod>;

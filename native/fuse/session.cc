@@ -159,6 +159,7 @@ void Session::stop() {
   // The threads go last: a notice may wait for a directory lock that only the answer to another request frees.
   core_.pending.close();
   core_.worker.stop();
+  core_.followers.close();
   core_.notifier.stop();
   end_threads();
   session_.reset();
@@ -192,9 +193,8 @@ void Session::apply(NodeTable::Edit& edit, Change& change) {
       error = edit.remove(change.parent, change.name);
       if (error != 0) throw SystemError(error, "remove " + change.name);
       break;
-    case Change::Op::Touch:
-      edit.notices.push_back({Notice::What::Content, change.parent, {}});
-      break;
+    case Change::Op::Grow:
+      break;  // the table has nothing of it
     case Change::Op::Consume:
       core_.worker.post([this, parent = change.parent, name = change.name] {
         View view;
@@ -232,6 +232,18 @@ void Session::publish(std::vector<Change> changes) {
     throw;
   }
   finish();
+  wake_followers(changes);
+}
+
+void Session::wake_followers(const std::vector<Change>& changes) {
+  const auto is_removal = [](const Change& change) { return change.op == Change::Op::Remove; };
+  if (std::any_of(changes.begin(), changes.end(), is_removal) && core_.followers.removed()) {
+    core_.worker.post([this] { core_.followers.wake_all(core_); });
+  }
+  for (const Change& change : changes) {
+    if (change.op != Change::Op::Grow || !core_.followers.grown(change.parent)) continue;
+    core_.worker.post([this, inode = change.parent] { core_.followers.wake(core_, inode); });
+  }
 }
 
 }  // namespace bridle::fuse

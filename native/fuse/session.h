@@ -15,9 +15,9 @@
 namespace bridle::fuse {
 
 struct Change {
-  enum class Op : std::uint8_t { Put, Remove, Touch, Consume };
+  enum class Op : std::uint8_t { Put, Remove, Grow, Consume };
   Op op;
-  Inode parent = 0;  // Touch: the inode itself
+  Inode parent = 0;  // Grow: the inode itself
   std::string name;
   NodeSpec node;
 };
@@ -67,6 +67,7 @@ class Session {
   void end_threads();
   void prepare_inbox(NodeSpec& node);
   void apply(NodeTable::Edit& edit, Change& change);
+  void wake_followers(const std::vector<Change>& changes);
 
   struct Destroy {
     void operator()(fuse_session* session) const { fuse_session_destroy(session); }

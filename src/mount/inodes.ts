@@ -39,6 +39,7 @@ export const sessionInodes = (serial: number) => ({
   cwd: slotOf(serial, 5),
   meta: slotOf(serial, 6),
   runs: slotOf(serial, 7),
+  follow: slotOf(serial, 8),
 });
 
 /** A request and its run share one serial. */

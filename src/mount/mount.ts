@@ -71,6 +71,7 @@ export class Mount implements AsyncDisposable {
       });
       session = served;
       projection.attach(served);
+      deps.sessions.onEvents((agent, name) => projection.eventsRecorded(agent, name));
       deps.service.observe(projection);
       return new Mount(point, served, projection, owner, deps);
     } catch (error) {

@@ -25,6 +25,11 @@ export function file(inode: Inode, owner: Ownership, path: string, mode: number)
   return { kind: 'file', inode, mode, ...pick(owner), path };
 }
 
+/** The rows of a log as they come. */
+function follow(inode: Inode, owner: Ownership, path: string): Node {
+  return { kind: 'follow', inode, mode: 0o400, ...pick(owner), path };
+}
+
 export function put<T extends Node>(parent: Inode, name: string, node: T): Change & { readonly node: T } {
   return { op: 'put', parent, name, node };
 }
@@ -80,6 +85,7 @@ export function sessionNodes(stateDir: string, agent: Agent, session: SessionPla
   return [
     put(agentInodes(agent.serial).sessions, session.name, directory(inodes.directory, owner, 0o500)),
     ...files.map(([key, name]) => put(inodes.directory, name, file(inodes[key], owner, join(base, name), 0o400))),
+    put(inodes.directory, 'follow', follow(inodes.follow, owner, join(base, SESSION_FILES.events))),
     put(inodes.directory, 'runs', directory(inodes.runs, owner, 0o500)),
   ];
 }

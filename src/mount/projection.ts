@@ -10,7 +10,7 @@ import { ownDirectory, type RunRecord } from '../service/run-record.js';
 import type { ServiceObserver } from '../service/service.js';
 import type { SessionIndexRow } from '../sessions/session-index.js';
 import type { SessionStore } from '../sessions/session-store.js';
-import { agentInodes, ROOT, requestInodes } from './inodes.js';
+import { agentInodes, ROOT, requestInodes, sessionInodes } from './inodes.js';
 import {
   agentNodes,
   agentOwnership,
@@ -45,7 +45,8 @@ export class Projection implements ServiceObserver {
   readonly #deps: ProjectionDeps;
   #session: FuseSession | undefined;
   #pending: Change[] = [];
-  readonly #sessions = new Set<number>();
+  /** Serials of the sessions that are shown, by agent and name. */
+  readonly #sessions = new Map<string, number>();
   readonly #refusals = new Map<string, Map<string, Inode>>();
   readonly #byInode = new Map<Inode, { agent: string; part: 'inbox' | ControlName }>();
 
@@ -96,6 +97,12 @@ export class Projection implements ServiceObserver {
 
   controlChanged(agent: Agent, control: ControlName): void {
     this.publish([controlNode(agent, control, Date.now())]);
+  }
+
+  /** The log of a session grew. */
+  eventsRecorded(agent: string, session: string): void {
+    const serial = this.#sessions.get(`${agent}/${session}`);
+    if (serial !== undefined) this.publish([{ op: 'grow', inode: sessionInodes(serial).follow }]);
   }
 
   runStarted(record: RunRecord): void {
@@ -169,8 +176,9 @@ export class Projection implements ServiceObserver {
   }
 
   #addSession(agent: Agent, session: { name: string; serial: number; created: number }): void {
-    if (this.#sessions.has(session.serial)) return;
-    this.#sessions.add(session.serial);
+    const key = `${agent.name}/${session.name}`;
+    if (this.#sessions.has(key)) return;
+    this.#sessions.set(key, session.serial);
     this.#add(sessionNodes(this.#deps.stateDir, agent, session));
   }
 

@@ -16,6 +16,7 @@ The same id with the same content is the same request: it is not run twice.
     outbox/<id>.events.jsonl    what happens, line by line (tail -f)
     outbox/<id>.resp.json       the answer, when the run has ended
     sessions/<s>/               the conversation: messages.jsonl, events.jsonl, latest.md
+    sessions/<s>/follow         its events as they come (cat)
     model harness system.md     controls of the agent: write a value to change it
 
     mkdir agents/<name>         makes an agent

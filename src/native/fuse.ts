@@ -34,6 +34,8 @@ export type Node =
   | (NodeBase & { readonly kind: 'bytes'; readonly bytes: Uint8Array })
   /** Read-only view of a backing file that grows or is replaced; size and time are the backing file's. */
   | (NodeBase & { readonly kind: 'file'; readonly path: string })
+  /** The same backing file as a stream of rows: a read at its end waits for the next one. */
+  | (NodeBase & { readonly kind: 'follow'; readonly path: string })
   /** Hand-off directory over a backing directory: clients create files in it and rename them to `*.req.json`. */
   | (NodeBase & { readonly kind: 'inbox'; readonly path: string })
   /** A small text: reads are answered from `bytes`, a write is put to JavaScript. */
@@ -43,8 +45,8 @@ export type Change =
   /** Adds or replaces. When the name exists with the same inode its content and attributes are replaced. */
   | { readonly op: 'put'; readonly parent: Inode; readonly name: string; readonly node: Node }
   | { readonly op: 'remove'; readonly parent: Inode; readonly name: string }
-  /** The backing file of a `file` node grew: drop what the kernel caches of it. */
-  | { readonly op: 'touch'; readonly inode: Inode }
+  /** The backing file of a `follow` node grew: who waits for it reads on. */
+  | { readonly op: 'grow'; readonly inode: Inode }
   /** Remove a handed-in request from an inbox, backing file included. */
   | { readonly op: 'consume'; readonly parent: Inode; readonly name: string };
 

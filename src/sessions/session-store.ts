@@ -61,6 +61,17 @@ export class SessionStore {
     return (await this.#index(agent)).list();
   }
 
+  /** Calls with agent and session, from now on, whenever rows of its events.jsonl are on disk and in the file. */
+  onEvents(listener: (agent: string, session: string) => void): void {
+    this.#journal.onApplied((targets) => {
+      for (const target of targets) {
+        const [agents, agent = '', sessions, session = '', file, ...more] = target.split('/');
+        const isLog = agents === 'agents' && sessions === 'sessions' && file === 'events.jsonl' && more.length === 0;
+        if (isLog) listener(agent, session);
+      }
+    });
+  }
+
   async #load(agent: string, name: string): Promise<Session> {
     const index = await this.#index(agent);
     const row = index.get(name);
