@@ -1,8 +1,8 @@
-// Serves a mount while clients read, list, write and hand in as fast as they can and the tree changes under them; then
-// stops. Meant to run under ThreadSanitizer. usage: node stress.mjs NATIVE_DIRECTORY MOUNTPOINT ROUNDS
+// Serves a mount while clients read, follow, list, write and hand in as fast as they can and the tree changes under them;
+// then stops. Meant to run under a sanitizer. usage: node stress.mjs NATIVE_DIRECTORY MOUNTPOINT ROUNDS
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
@@ -13,7 +13,9 @@ const mountpoint = join(root, 'mount');
 mkdirSync(mountpoint);
 
 const base = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, time: Date.now() };
-const inode = { inbox: 256, control: 512, bytes: 768, entries: 1024 };
+const inode = { inbox: 256, control: 512, bytes: 768, rows: 800, entries: 1024 };
+const log = join(root, 'log');
+writeFileSync(log, '');
 let answered = 0;
 
 const { fd } = addon.openConnection(mountpoint, 'bridle-stress', false);
@@ -36,13 +38,16 @@ const session = addon.serve({
 const put = (name, node) => ({ op: 'put', parent: 1, name, node: { ...base, mode: 0o600, ...node } });
 session.publish([
   put('inbox', { kind: 'inbox', inode: inode.inbox, mode: 0o700, path: join(root, 'inbox') }),
+  put('rows', { kind: 'follow', inode: inode.rows, path: log }),
   put('control', { kind: 'control', inode: inode.control, bytes: Buffer.from('value') }),
 ]);
 let version = -1;
 const changing = setInterval(() => {
   version += 1;
   const entry = `entry-${version % 16}`;
+  appendFileSync(log, `row ${version}\n`);
   session.publish([
+    { op: 'grow', inode: inode.rows },
     put('bytes', { kind: 'bytes', inode: inode.bytes, bytes: Buffer.from(`version ${version}`) }),
     version % 32 < 16
       ? put(entry, { kind: 'bytes', inode: inode.entries + (version % 16) * 256, bytes: Buffer.from(entry) })
@@ -54,8 +59,10 @@ const CLIENT = `
 const fs = require('node:fs');
 const [mount, id, rounds] = process.argv.slice(1);
 const attempt = (act) => { try { act(); } catch (error) { if (typeof error.code !== 'string') throw error; } };
+const rows = fs.openSync(mount + '/rows');
 for (let i = 0; i < Number(rounds); i++) {
-  for (const name of fs.readdirSync(mount)) attempt(() => fs.readFileSync(mount + '/' + name));
+  fs.readSync(rows, Buffer.alloc(64));
+  for (const name of fs.readdirSync(mount)) if (name !== 'rows') attempt(() => fs.readFileSync(mount + '/' + name));
   attempt(() => fs.writeFileSync(mount + '/control', 'value ' + i));
   const temporary = mount + '/inbox/.' + id + '.tmp';
   attempt(() => fs.writeFileSync(temporary, 'request ' + i));
