@@ -1,10 +1,11 @@
 // Requests through the mount with `echo`: how many a second, how long one takes, what the daemon needs for it. The peer
 // is the durable hand-off that any file queue needs, on the same file system in the same run: write, fsync, rename,
 // fsync of the directory.
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runClients } from './lib/clients.mjs';
 import { startDaemon } from './lib/daemon.mjs';
+import { sizeOf } from './lib/process-size.mjs';
 import { percentile } from './lib/statistics.mjs';
 
 const CLIENTS = [
@@ -40,16 +41,12 @@ async function measure(daemon, say) {
     const latency = compared(`request.latency.${clients}`, 'ms', p50, percentile(peer.latencies, 50));
     rows.push({ ...latency, p50, p99 });
   }
-  const status = await readFile(`/proc/${daemon.pid}/status`, 'utf8');
-  rows.push({ id: 'request.rss', value: field(status, 'VmRSS') / 1024, unit: 'MiB' });
-  rows.push({ id: 'request.threads', value: field(status, 'Threads'), unit: 'threads' });
+  const { rss, threads } = await sizeOf(daemon.pid);
+  rows.push({ id: 'request.rss', value: rss, unit: 'MiB' });
+  rows.push({ id: 'request.threads', value: threads, unit: 'threads' });
   return rows;
 }
 
 function compared(id, unit, value, peerValue) {
   return { id, value, unit, peer: PEER, peerValue, ratio: value / peerValue };
-}
-
-function field(status, name) {
-  return Number(new RegExp(`^${name}:\\s*(\\d+)`, 'm').exec(status)?.[1]);
 }

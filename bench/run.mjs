@@ -3,9 +3,10 @@
 import { execFileSync } from 'node:child_process';
 import { cpus, release } from 'node:os';
 import { lifecycle } from './lifecycle.mjs';
+import { mount } from './mount.mjs';
 import { request } from './request.mjs';
 
-const BENCHMARKS = { lifecycle, request };
+const BENCHMARKS = { lifecycle, mount, request };
 
 const words = process.argv.slice(2);
 const json = words.includes('--json');
@@ -39,9 +40,13 @@ function textOf({ rows: all }) {
   const number = (value) => (value === undefined ? '' : Number(value.toPrecision(4)).toString());
   const width = Math.max(...all.map(({ id }) => id.length));
   const lines = all.map((row) => {
-    const spread = row.p50 === undefined ? '' : `  p50 ${number(row.p50)}  p99 ${number(row.p99)}`;
-    const peer = row.peer === undefined ? '' : `  ${row.peer}: ${number(row.peerValue)}  ratio ${number(row.ratio)}`;
-    return `${row.id.padEnd(width)} ${number(row.value)} ${row.unit}${spread}${peer}`;
+    const spread =
+      row.p50 === undefined ? '' : `  p50 ${number(row.p50)}  p99 ${number(row.p99)} ${row.spreadUnit ?? ''}`;
+    const peers = row.peer === undefined ? [] : [row, ...(row.others ?? [])];
+    const text = peers.map(({ peer, missing, peerValue, ratio }) =>
+      missing === undefined ? `  ${peer}: ${number(peerValue)}  ratio ${number(ratio)}` : `  ${peer}: ${missing}`,
+    );
+    return `${row.id.padEnd(width)} ${number(row.value)} ${row.unit}${spread}${text.join('')}`;
   });
   return lines.join('\n');
 }
