@@ -12,6 +12,7 @@ import { Service } from '../service/service.js';
 import { SessionStore } from '../sessions/session-store.js';
 import { type Config, EMPTY_CONFIG, loadConfig } from './config.js';
 import { harnessSerials } from './harness-serials.js';
+import { checkApart } from './paths.js';
 import { ResourceStack } from './resource-stack.js';
 import { StatusPage } from './status-page.js';
 import { version } from './version.js';
@@ -47,6 +48,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   const { log } = options;
   await using opened = new ResourceStack();
   const config = options.config === undefined ? EMPTY_CONFIG : await loadConfig(options.config);
+  await checkApart(options.mount, options.state);
   const stateDir = opened.use(await StateDir.open(options.state));
   const journal = opened.use(await Journal.open(stateDir.path));
   if (journal.recovered.torn.length > 0) log.warn({ torn: journal.recovered.torn }, 'the end of the journal was torn');

@@ -1,5 +1,7 @@
+import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
+import { BridleError } from '../contract/errors.js';
 
 export interface Paths {
   readonly state: string;
@@ -27,6 +29,33 @@ export function defaultPaths(env: NodeJS.ProcessEnv): Paths {
     mountIsFallback: !mount,
     config: env['BRIDLE_CONFIG'] || join(configHome, 'bridle', 'config.toml'),
   };
+}
+
+/**
+ * A mount over its own state would hide it, and one inside of it would be served from what it is a part of.
+ * @throws BridleError CONFIG_INVALID when one of the two directories contains the other
+ */
+export async function checkApart(mount: string, state: string): Promise<void> {
+  const [outer, inner] = await Promise.all([realPathOf(mount), realPathOf(state)]);
+  if (!contains(outer, inner) && !contains(inner, outer)) return;
+  const message = `the mount ${mount} and the state directory ${state} contain one another`;
+  throw new BridleError('CONFIG_INVALID', message, { path: '--mount, --state' });
+}
+
+function contains(outer: string, inner: string): boolean {
+  return !/^\.\.(?:\/|$)/.test(relative(outer, inner));
+}
+
+/** With the symbolic links of the part that exists followed. */
+async function realPathOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    const parent = dirname(path);
+    // ENOTCONN: the dead mount of an earlier daemon, which is no link.
+    if (!['ENOENT', 'ENOTCONN'].includes((error as NodeJS.ErrnoException).code ?? '') || parent === path) return path;
+    return join(await realPathOf(parent), basename(path));
+  }
 }
 
 /** systemd separates several directories by colons. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
@@ -92,5 +93,26 @@ describe('the life of a mount', () => {
     await writeFile(join(full, 'mine'), 'x');
     expect((await runDaemon(full, join(daemon.directory, 'state-3'))).code).toBe(75);
     expect(await readFile(join(full, 'mine'), 'utf8')).toBe('x');
+  });
+
+  it.each([
+    ['place', 'place'],
+    ['place', 'place/state'],
+    ['place/mount', 'place'],
+    ['link/mount', 'place'],
+    ['link', 'place/state'],
+  ])('MT-38 a mount at %s with state in %s is refused before anything is made', async (mount, state) => {
+    const directory = await mkdtemp(join(tmpdir(), 'contained-'));
+    try {
+      await mkdir(join(directory, 'place'));
+      await symlink('place', join(directory, 'link'));
+      const { code, stderr } = await runDaemon(join(directory, mount), join(directory, state));
+      expect(code).toBe(78);
+      expect(stderr).toContain('contain one another');
+      expect(await readdir(join(directory, 'place'))).toEqual([]);
+      expect(await isMounted(join(directory, mount))).toBe(false);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 });

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Color } from '../color.js';
 import type { Console } from '../console.js';
 import { type CheckResult, runChecks } from '../doctor/check.js';
+import { limitChecks } from '../doctor/limit-checks.js';
 import { nativeChecks } from '../doctor/native-checks.js';
 import { platformChecks } from '../doctor/platform-checks.js';
 import type { Finish } from '../finish.js';
@@ -24,7 +25,8 @@ export function registerDoctor(program: Command, console: Console, finish: Finis
       const { env } = console;
       // Loaded here: no other command needs the harnesses.
       const { daemonChecks } = await import('../doctor/daemon-checks.js');
-      const results = await runChecks([...platformChecks(env), ...nativeChecks(), ...daemonChecks(env, options.mount)]);
+      const checks = [...platformChecks(env), ...limitChecks(), ...nativeChecks(), ...daemonChecks(env, options.mount)];
+      const results = await runChecks(checks);
       await console.stdout.write(options.json ? `${JSON.stringify(results, null, 2)}\n` : textOf(results, console));
       if (results.some((result) => result.status === 'failed')) finish(EXIT_UNFIT);
     });

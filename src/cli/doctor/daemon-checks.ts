@@ -1,4 +1,4 @@
-import { access, constants, readFile } from 'node:fs/promises';
+import { access, constants, readFile, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { HarnessHealth, HarnessInfo } from '../../contract/harness.js';
 import { defaultPaths } from '../../daemon/paths.js';
@@ -14,6 +14,12 @@ export function daemonChecks(env: NodeJS.ProcessEnv, mount: string | undefined):
       required: true,
       meaning: 'The daemon keeps everything it must not lose in its state directory.',
       look: () => stateWritable(defaultPaths(env).state),
+    },
+    {
+      code: 'STATE_FILESYSTEM',
+      required: false,
+      meaning: 'What is acknowledged must survive a loss of power; that file system does not keep it, or not for sure.',
+      look: () => stateFileSystem(defaultPaths(env).state),
     },
     {
       code: 'DAEMON',
@@ -67,14 +73,39 @@ function definedOf(env: NodeJS.ProcessEnv): Record<string, string> {
 }
 
 /** Looks at the directory itself, or at the nearest one above that exists: the daemon makes the rest. */
-async function stateWritable(state: string): Promise<Finding> {
+async function lookAtState(state: string, look: (directory: string) => Promise<Finding>): Promise<Finding> {
   for (let directory = state; ; directory = dirname(directory)) {
     try {
-      await access(directory, constants.W_OK | constants.X_OK);
-      return { ok: true, found: state };
+      return await look(directory);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'ENOENT' || directory === '/') return { ok: false, found: `${directory}: ${code}` };
     }
   }
+}
+
+function stateWritable(state: string): Promise<Finding> {
+  return lookAtState(state, async (directory) => {
+    await access(directory, constants.W_OK | constants.X_OK);
+    return { ok: true, found: state };
+  });
+}
+
+/** Numbers of statfs(2), from linux/magic.h and the manual page. */
+const UNSAFE_FILE_SYSTEMS = new Map([
+  [0x01021994, 'tmpfs'],
+  [0x858458f6, 'ramfs'],
+  [0x6969, 'nfs'],
+  [0xff534d42, 'cifs'],
+  [0xfe534d42, 'smb2'],
+  [0x65735546, 'fuse'],
+]);
+
+function stateFileSystem(state: string): Promise<Finding> {
+  return lookAtState(state, async (directory) => {
+    const { type } = await statfs(directory);
+    const name = UNSAFE_FILE_SYSTEMS.get(type >>> 0);
+    if (name === undefined) return { ok: true, found: `0x${(type >>> 0).toString(16)}` };
+    return { ok: false, found: name, fix: 'bridle daemon --state DIR, with DIR on a local disk' };
+  });
 }

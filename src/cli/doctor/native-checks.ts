@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,6 +39,30 @@ export function nativeChecks(): Check[] {
           if (kind === 'cgroup+subreaper') return { ok: true, found: kind };
           const fix = 'systemd-run --user --scope -p Delegate=yes bridle daemon';
           return { ok: false, found: weakness ?? kind, fix };
+        }),
+    },
+    {
+      code: 'RUN_LIMITS',
+      required: false,
+      meaning: 'Limits of a run on what is missing here are not enforced; the run says so.',
+      look: () =>
+        guarded(async () => {
+          const { limits } = await strength();
+          const missing = (['memory', 'processes', 'cpu'] as const).filter((name) => !limits.includes(name));
+          if (missing.length === 0) return { ok: true, found: limits.join(', ') };
+          const fix = 'systemd-run --user --scope -p Delegate=yes bridle daemon';
+          return { ok: false, found: `none on ${missing.join(', ')}`, fix };
+        }),
+    },
+    {
+      code: 'LANDLOCK',
+      required: false,
+      meaning: 'Runs that are confined to some files are refused: this kernel (before 5.13, or without it) cannot.',
+      look: () =>
+        guarded(async () => {
+          const { landlock } = await strength();
+          if (landlock !== null) return { ok: true, found: `version ${landlock}` };
+          return { ok: false, found: 'none', fix: 'add landlock to lsm= on the command line of the kernel' };
         }),
     },
     {
@@ -92,9 +116,10 @@ async function staleMounts(): Promise<Finding> {
 
 async function answers(mountpoint: string): Promise<boolean> {
   const late = sleep(ANSWER_LIMIT_MS, false, { ref: false });
-  const stated = stat(mountpoint).then(
+  // The kernel answers a stat from its cache. ENOTCONN says that nobody serves it; EACCES, that it is somebody else's.
+  const answered = statfs(mountpoint).then(
     () => true,
-    () => false,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOTCONN',
   );
-  return await Promise.race([stated, late]);
+  return await Promise.race([answered, late]);
 }

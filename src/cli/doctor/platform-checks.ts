@@ -1,7 +1,8 @@
-import { access, constants, open, readFile } from 'node:fs/promises';
+import { access, constants, open, readFile, stat } from 'node:fs/promises';
 import { release } from 'node:os';
 import type { Check, Finding } from './check.js';
 
+const SET_UID = 0o4000;
 const APT_FUSE = 'apt-get install fuse3 libfuse3-3';
 
 /** Node, kernel and FUSE. */
@@ -64,10 +65,12 @@ async function fusermount(env: NodeJS.ProcessEnv): Promise<Finding> {
     const path = `${directory}/fusermount3`;
     try {
       await access(path, constants.X_OK);
-      return { ok: true, found: path };
     } catch {
-      // Not in this directory of PATH.
+      continue; // not in this directory of PATH
     }
+    const { mode, uid } = await stat(path);
+    if ((mode & SET_UID) !== 0 && uid === 0) return { ok: true, found: path };
+    return { ok: false, found: `${path} does not run as root`, fix: `chown root ${path} && chmod u+s ${path}` };
   }
   return { ok: false, found: 'not on PATH', fix: APT_FUSE };
 }
