@@ -168,6 +168,7 @@ Napi::Object from_statistics(Napi::Env env, const Statistics& statistics) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("requests", static_cast<double>(statistics.requests));
   object.Set("handedToJs", static_cast<double>(statistics.asked));
+  object.Set("following", static_cast<double>(statistics.following));
   object.Set("nodes", static_cast<double>(statistics.nodes));
   object.Set("threads", static_cast<double>(statistics.threads));
   object.Set("lastAnswer", static_cast<double>(statistics.last_answer_ms));

@@ -230,6 +230,11 @@ void Followers::interrupt(std::uint64_t token) {
   fuse_reply_err(taken.mapped().request, EINTR);
 }
 
+std::size_t Followers::waiting() {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 void Followers::close() {
   std::map<Key, Read> waiting;
   std::map<Key, Poll> polls;

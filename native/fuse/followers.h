@@ -63,6 +63,8 @@ class Followers {
   void wake(Core& core, Inode inode);
   void wake_all(Core& core);
   void interrupt(std::uint64_t token);
+  /// Reads that wait now.
+  std::size_t waiting();
   /// Answers ESHUTDOWN to who waits, and to reads from now on.
   void close();
 

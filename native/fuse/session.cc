@@ -165,9 +165,10 @@ void Session::stop() {
   session_.reset();
 }
 
-Statistics Session::statistics() const {
+Statistics Session::statistics() {
   return {.requests = requests_.load(std::memory_order_relaxed),
           .asked = core_.pending.asked(),
+          .following = core_.followers.waiting(),
           .nodes = core_.table.size(),
           .threads = running_.load(),
           .last_answer_ms = last_answer_ms_.load(std::memory_order_relaxed)};

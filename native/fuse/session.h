@@ -25,6 +25,7 @@ struct Change {
 struct Statistics {
   std::uint64_t requests;
   std::uint64_t asked;
+  std::size_t following;
   std::size_t nodes;
   std::size_t threads;
   std::int64_t last_answer_ms;
@@ -54,7 +55,7 @@ class Session {
   void publish(std::vector<Change> changes);
   bool answer(std::uint64_t token, int error) { return core_.pending.answer(token, error); }
   std::vector<Event> take_events() { return core_.pending.take_events(); }
-  [[nodiscard]] Statistics statistics() const;
+  [[nodiscard]] Statistics statistics();
   /// Answers what waits, ends the threads and closes the connection. Blocks for a moment; any thread may call it.
   void stop();
 

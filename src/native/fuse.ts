@@ -96,6 +96,8 @@ export interface MountOptions {
 export interface FuseStats {
   readonly requests: number;
   readonly handedToJs: number;
+  /** Reads of `follow` files that wait for the next row. */
+  readonly following: number;
   readonly nodes: number;
   readonly threads: number;
   /** CLOCK_MONOTONIC milliseconds of the last request that a session thread answered. */
