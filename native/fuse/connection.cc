@@ -31,6 +31,12 @@ std::array<Descriptor, 2> make_pair() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+/// The errno behind a message of fusermount3, which gives nothing but text.
+int meaning_of(const std::string& message) {
+  if (message.find("ermission denied") != std::string::npos) return EACCES;
+  return message.find("resource busy") != std::string::npos ? EBUSY : EIO;
+}
+
 /// fusermount3 in flight: a setuid helper that mounts for ordinary users.
 class Helper {
  public:
@@ -85,7 +91,7 @@ class Helper {
     const int status = reap();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
     while (!said.empty() && said.back() == '\n') said.pop_back();
-    throw SystemError(said.find("ermission denied") != std::string::npos ? EACCES : EIO, "fusermount3 says: " + said);
+    throw SystemError(meaning_of(said), "fusermount3 says: " + said);
   }
 
  private:

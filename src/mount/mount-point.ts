@@ -11,8 +11,8 @@ export interface MountPointOptions {
   readonly allowOther: boolean;
 }
 
-/** A mounted connection that nobody serves yet. Disposing of it unmounts. */
-export class MountPoint implements AsyncDisposable {
+/** A mounted connection that nobody serves yet. */
+export class MountPoint {
   readonly fd: number;
   readonly path: string;
 
@@ -53,19 +53,20 @@ export class MountPoint implements AsyncDisposable {
     }
   }
 
-  /** Unmounts; a busy mount is detached, and goes away with its last user. */
-  close(): void {
-    if (!listFuseMounts().some((entry) => entry.mountpoint === this.path)) return;
+  /** Unmounts. @returns false when somebody still uses it: then detach() is what is left */
+  close(): boolean {
+    if (!listFuseMounts().some((entry) => entry.mountpoint === this.path)) return true;
     try {
       unmount(this.path, { lazy: false });
+      return true;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EBUSY') throw error;
-      unmount(this.path, { lazy: true });
+      if ((error as NodeJS.ErrnoException).code === 'EBUSY') return false;
+      throw error;
     }
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    this.close();
-    return Promise.resolve();
+  /** Takes it out of the tree at once. It goes away with its last user. */
+  detach(): void {
+    unmount(this.path, { lazy: true });
   }
 }

@@ -6,6 +6,7 @@ import { type Change, type FuseSession, type Inode, serve } from '../native/fuse
 import type { Service } from '../service/service.js';
 import { harnessInodes, ROOT } from './inodes.js';
 import { MountPoint, type MountPointOptions } from './mount-point.js';
+import { mountUsers } from './mount-users.js';
 import { bytes, directory, file, type Ownership, put } from './nodes.js';
 import { Projection, type ProjectionDeps } from './projection.js';
 import { README } from './readme.js';
@@ -75,7 +76,7 @@ export class Mount implements AsyncDisposable {
       deps.service.observe(projection);
       return new Mount(point, served, projection, owner, deps);
     } catch (error) {
-      point.close();
+      if (!point.close()) point.detach();
       await session?.stop();
       throw error;
     }
@@ -107,9 +108,12 @@ export class Mount implements AsyncDisposable {
     if (changed.length > 0) this.#projection.publish(changed);
   }
 
-  /** Unmounts, then ends the session threads. */
+  /** Unmounts, then ends the session threads. Who still uses the mount is named, and loses it. */
   async close(): Promise<void> {
-    this.#point.close();
+    if (!this.#point.close()) {
+      this.#deps.log.warn({ users: await mountUsers(this.path) }, 'the mount is in use: detaching it');
+      this.#point.detach();
+    }
     await this.#session.stop();
   }
 

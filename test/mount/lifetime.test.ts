@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -66,6 +66,31 @@ describe('the life of a mount', () => {
       expect(await daemon.end(signal)).toBe(0);
     },
   );
+
+  it('MT-66 who still uses the mount is named, and does not keep the daemon', async () => {
+    await using daemon = await TestDaemon.start();
+    const users = [
+      spawn('/bin/sh', ['-c', 'exec sleep 300'], { cwd: daemon.agent(), stdio: 'ignore' }),
+      spawn('/bin/sh', ['-c', 'echo; exec sleep 300 < "$1"', 'sh', join(daemon.mount, 'version')], { stdio: 'pipe' }),
+    ];
+    try {
+      await until(async () => {
+        const links = users.map(({ pid }, which) => readlink(`/proc/${pid}/${which === 0 ? 'cwd' : 'fd/0'}`));
+        return (await Promise.all(links)).every((link) => link.startsWith(daemon.mount));
+      }, 'both are in the mount');
+      expect(await daemon.end()).toBe(0);
+      expect(await isMounted(daemon.mount)).toBe(false);
+      const line = daemon.log.split('\n').find((text) => text.includes('the mount is in use')) ?? '';
+      const named = (JSON.parse(line) as { users: { pid: number; name: string }[] }).users;
+      for (const { pid } of users) expect(named).toContainEqual({ pid, name: 'sleep' });
+    } finally {
+      for (const user of users) {
+        const ended = once(user, 'exit');
+        user.kill('SIGKILL');
+        await ended;
+      }
+    }
+  });
 
   it('MT-37 the start after kill -9 clears the dead mount', async () => {
     await using daemon = await TestDaemon.start();
