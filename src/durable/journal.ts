@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BridleError } from '../contract/errors.js';
+import { type Deferred, defer } from './deferred.js';
 import { syncDirectory, unwritable } from './files.js';
 import { encodeRecord, type Operation } from './record.js';
 import { type Recovery, recover } from './recovery.js';
@@ -37,12 +38,6 @@ interface PendingRecord {
   readonly lsn: number;
   readonly segment: Segment;
   readonly changes: readonly TargetChange[];
-}
-
-interface Deferred {
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-  readonly reject: (reason: BridleError) => void;
 }
 
 const DEFAULT_SEGMENT_BYTES = 32 * 1024 * 1024;
@@ -405,14 +400,4 @@ export class Journal {
 function changeOf(op: Operation, target: string, offset: number, bytes: Uint8Array): TargetChange {
   if (op === 'append') return { op, target, offset, bytes };
   return op === 'put' ? { op, target, bytes } : { op, target };
-}
-
-function defer(): Deferred {
-  let resolve: Deferred['resolve'] = () => undefined;
-  let reject: Deferred['reject'] = () => undefined;
-  const promise = new Promise<void>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  return { promise, resolve, reject };
 }
