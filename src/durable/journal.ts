@@ -9,7 +9,7 @@ import { type Recovery, recover } from './recovery.js';
 import type { Segment } from './segment.js';
 import { SegmentChain } from './segment-chain.js';
 import { checkTarget } from './target.js';
-import { type TargetChange, Targets } from './targets.js';
+import { changeOf, type TargetChange, Targets } from './targets.js';
 
 export interface AppendOptions {
   /** Hand the record to the kernel before returning: it then survives the death of this process. */
@@ -395,9 +395,4 @@ export class Journal {
     for (const listener of this.#failureListeners) queueMicrotask(() => listener(failure));
     return failure;
   }
-}
-
-function changeOf(op: Operation, target: string, offset: number, bytes: Uint8Array): TargetChange {
-  if (op === 'append') return { op, target, offset, bytes };
-  return op === 'put' ? { op, target, bytes } : { op, target };
 }

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncDirectory, writeAll } from './files.js';
+import type { Operation } from './record.js';
 import { directoriesOf } from './target.js';
 
 const MAX_OPEN = 128;
@@ -12,6 +13,12 @@ export type TargetChange =
   | { readonly op: 'append'; readonly target: string; readonly offset: number; readonly bytes: Uint8Array }
   | { readonly op: 'put'; readonly target: string; readonly bytes: Uint8Array }
   | { readonly op: 'remove'; readonly target: string };
+
+/** The change that a record of the journal stands for. @param offset of an append, in the target */
+export function changeOf(op: Operation, target: string, offset: number, bytes: Uint8Array): TargetChange {
+  if (op === 'append') return { op, target, offset, bytes };
+  return op === 'put' ? { op, target, bytes } : { op, target };
+}
 
 /** The target files of a journal: applies changes to them and knows their sizes. Private to the journal. */
 export class Targets {
